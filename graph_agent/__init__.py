@@ -1,0 +1,1 @@
+"""A ReAct agent engine as a LangGraph state machine."""

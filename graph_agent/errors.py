@@ -1,0 +1,88 @@
+"""Every error this package raises on purpose.
+
+GraphAgentError
+├── ConfigError                 the caller set something wrong: fix it and restart
+├── ModelError                  the endpoint failed, or answered outside the agreed form
+│   ├── ModelUnavailableError   it could not be reached, or kept failing: try again later
+│   ├── ModelRefusedError       it refused the request as it stands
+│   │   └── ContextOverflowError    the prompt does not fit the model's window
+│   └── StructuredOutputError   no reply held the data that were asked for
+├── ThreadBusyError             a run is in progress on that thread
+└── ThreadNotFoundError         no thread has that id
+
+A tool that fails is no error here: `act` hands its text to the model.
+"""
+
+
+class GraphAgentError(Exception):
+    """Base of all errors below; its text says what happened, then what to do."""
+
+    code = "internal"
+    """Short name that travels in the `error` event."""
+
+
+class ConfigError(GraphAgentError):
+    """A setting, a file, an argument or a key is wrong."""
+
+    code = "config"
+
+
+class ModelError(GraphAgentError):
+    """The model's endpoint failed, or answered outside the agreed form."""
+
+    code = "model"
+
+
+class ModelUnavailableError(ModelError):
+    """The endpoint could not be reached, or kept failing."""
+
+    code = "model_unavailable"
+
+
+class ModelRefusedError(ModelError):
+    """The endpoint refused the request; asking the same again will not help."""
+
+    code = "model_refused"
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        """HTTP status, where there was one."""
+
+
+class ContextOverflowError(ModelRefusedError):
+    """The prompt does not fit the model's window."""
+
+    code = "context_overflow"
+
+
+class StructuredOutputError(ModelError):
+    """No reply held data of the wanted shape; `raw` is the last reply's text."""
+
+    code = "structured_output"
+
+    def __init__(self, message: str, *, raw: str) -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class ThreadBusyError(GraphAgentError):
+    """A run is in progress on the thread: wait for it, or interrupt it."""
+
+    code = "busy"
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(
+            f"Thread {thread_id} is busy with a run. Wait until it ends, or send an interrupt."
+        )
+        self.thread_id = thread_id
+
+
+class ThreadNotFoundError(GraphAgentError):
+    """No thread has that id."""
+
+    code = "not_found"
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(f"There is no thread {thread_id}. `graph-agent threads` lists them.")
+        self.thread_id = thread_id
