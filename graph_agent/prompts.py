@@ -1,0 +1,73 @@
+"""Every text that is sent to a model. Placeholders are filled with `str.format`."""
+
+SYSTEM_PROMPT = (
+    "You are a helpful assistant. Use the tools when they help to answer, "
+    "and answer in the language of the question."
+)
+
+JSON_MODE = """{system}
+
+You can use these tools:
+{tools}
+
+Reply with exactly one JSON object and nothing else.
+To use a tool: {{{reasoning_first}"type": "tool_call", "tool": "<name>", \
+"args": {{<arguments>}}{reasoning_last}}}
+To answer: {{{reasoning_first}"type": "final_answer", "answer": "<text>"{reasoning_last}}}
+You cannot compute, know the time or know the user's data by yourself: call a tool first. \
+Answer only when the observations hold what was asked."""
+
+JSON_MODE_NO_TOOLS = """{system}
+
+Reply with exactly one JSON object and nothing else:
+{{{reasoning_first}"type": "final_answer", "answer": "<text>"{reasoning_last}}}"""
+
+OBSERVATION = "Observation from {tool}:\n{content}"
+
+REFORMAT = (
+    "Your last reply could not be used: {fault}. Reply again with exactly one JSON object, "
+    'either {{"type": "tool_call", "tool": "<name>", "args": {{…}}}} '
+    'or {{"type": "final_answer", "answer": "<text>"}}, and nothing else.'
+)
+
+UNREADABLE_REASONING = "(could not parse LLM output as JSON)"
+
+USER_INTERRUPT = "[USER INTERRUPT]\n{content}"
+
+SELECT_TOOLS = """Choose the tools that can help with the user's request: at most {limit}, \
+the most useful first. Use only names from this list.
+
+{catalogue}"""
+
+STRUCTURED_TOOL = "Give the result in the form that was asked for."
+
+STRUCTURED_JSON = """Reply with one JSON object that fits this JSON schema, and nothing else:
+{schema}"""
+
+STRUCTURED_REFORMAT = (
+    "Your previous response could not be parsed as valid JSON of the wanted form: {fault}. "
+    "Reply again with the corrected JSON object only."
+)
+
+SYNTHESIS_SYSTEM = """You write the answer that the user reads. You are given the question and \
+the trace of the work that was done for it.
+Present the results directly, in Markdown, in the language of the question. \
+Do not mention tools, steps, observations or a trace, and do not say "based on".
+Use only what the trace holds. If it does not hold what was asked, say plainly what is missing."""
+
+SYNTHESIS_USER = """Question:
+{question}
+{interrupts}
+Trace:
+{trace}
+
+Write the answer to the question."""
+
+SYNTHESIS_INTERRUPTS = "\nAdded by the user meanwhile:\n{content}\n"
+
+LIMIT_NOTE = "\n\n*Stopped at the limit of {limit} iterations; this is what was found until then.*"
+
+TRIMMED = "[{tokens} tokens cut here]"
+"""Marks the place where a message was shortened to its head and tail."""
+
+CALL_CANCELLED = "Cancelled before it finished; there is no result."

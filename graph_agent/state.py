@@ -1,0 +1,138 @@
+"""What flows through the graph and is checkpointed: plain data only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypedDict
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.graph.message import _messages_delta_reducer
+
+MESSAGES_CHANNEL = DeltaChannel(_messages_delta_reducer, snapshot_frequency=500)
+"""Saves each step's new messages only, so a thread grows linearly on disk.
+
+Put `add_messages` here to save the whole list at every step instead; threads of both kinds open.
+"""
+
+Mode = Literal["native", "json"]
+StopReason = Literal[
+    "final",
+    "max_iterations",
+    "repeated_calls",
+    "token_limit",
+    "time_limit",
+    "cancelled",
+    "error",
+]
+
+
+class Usage(TypedDict):
+    """Tokens and calls of one purpose."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    calls: int
+
+
+class RunUsage(Usage):
+    """Tokens and calls of one run, in all and by purpose (loop, synthesis, …)."""
+
+    by_purpose: dict[str, Usage]
+
+
+class Turn(TypedDict):
+    """What belongs to the run in progress; `select_tools` writes a new one for each."""
+
+    run_id: str
+    start: int
+    """Index in `messages` of the question that this run answers."""
+    started_at: float
+    """Unix time in seconds."""
+
+
+@dataclass(kw_only=True)
+class AgentInput:
+    """What a caller gives: the conversation's new messages."""
+
+    messages: Annotated[list[AnyMessage], MESSAGES_CHANNEL] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class AgentState(AgentInput):
+    """One thread, as checkpointed after every step.
+
+    `messages` only grows; compaction moves `cut` and deletes nothing. One exception: the
+    synthesised answer takes the place (and id) of the loop's draft.
+    """
+
+    turn: Turn = field(default_factory=lambda: Turn(run_id="", start=0, started_at=0.0))
+    iteration: int = 0
+    """Model calls of the loop in this run."""
+    iteration_limit: int = 0
+    """Where the loop must stop; an interrupt renews it."""
+    mode: Mode = "native"
+    """How the last reply was asked for; decides when interrupts are drained."""
+    selected_tools: list[str] = field(default_factory=list)
+    """Names of the tools on offer; empty means all."""
+    held: list[AnyMessage] = field(default_factory=list)
+    """Interrupts drained while a call was open; `act` puts them behind its results."""
+    cut: int = 0
+    """Messages before this index are left out of the prompt, but the question and pinned ones."""
+    usage: RunUsage | None = None
+    answer: str = ""
+    stop_reason: StopReason | None = None
+    """Why the run ended; None while it goes on."""
+
+
+class Update(TypedDict, total=False):
+    """What a node may write: LangGraph drops a misspelt key in silence, mypy does not."""
+
+    messages: Sequence[BaseMessage]
+    turn: Turn
+    iteration: int
+    iteration_limit: int
+    mode: Mode
+    selected_tools: list[str]
+    held: Sequence[BaseMessage]
+    cut: int
+    usage: RunUsage
+    answer: str
+    stop_reason: StopReason | None
+
+
+Kind = Literal["interrupt", "reformat", "unreadable"]
+
+
+def marked(message: BaseMessage) -> Kind | None:
+    """Say what a message is, where it is not what its role says.
+
+    `interrupt`: the user's words from the queue; `reformat`: our request to write JSON;
+    `unreadable`: a reply that JSON mode could not read.
+    """
+    kind: Kind | None = message.additional_kwargs.get("kind")
+    return kind
+
+
+def is_question(message: BaseMessage) -> bool:
+    """True for the user's own turn: no interrupt, no request of ours."""
+    return isinstance(message, HumanMessage) and marked(message) is None
+
+
+def open_calls(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+    """List the calls of the newest reply that have no result yet, in the order of the reply."""
+    done: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            done.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            return [dict(call) for call in message.tool_calls if call["id"] not in done]
+        else:
+            break
+    return []
+
+
+def pending_answer(messages: Sequence[BaseMessage]) -> AIMessage | None:
+    """Return the newest message if it is an answer: from the model, and without calls."""
+    last = messages[-1] if messages else None
+    return last if isinstance(last, AIMessage) and not last.tool_calls else None
