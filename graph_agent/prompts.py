@@ -67,6 +67,10 @@ SYNTHESIS_INTERRUPTS = "\nAdded by the user meanwhile:\n{content}\n"
 
 LIMIT_NOTE = "\n\n*Stopped at the limit of {limit} iterations; this is what was found until then.*"
 
+UNFINISHED = "The work is not finished. This is what was done and found:\n\n{steps}"
+
+NOTHING_FOUND = "The model gave no answer, and no tool was used. Ask again, or differently."
+
 TRIMMED = "[{tokens} tokens cut here]"
 """Marks the place where a message was shortened to its head and tail."""
 

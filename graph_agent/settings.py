@@ -22,7 +22,7 @@ from graph_agent.prompts import SYSTEM_PROMPT
 
 ENV_PREFIX = "GRAPH_AGENT_"
 NOT_SETTINGS = {"model", "config", "api_keys"}
-"""Variables with the prefix that other parts read: the model's name, the file, the server's keys."""
+"""Variables with the prefix that others read: the model's name, the file, the server's keys."""
 
 
 def default_database() -> str:
@@ -122,9 +122,7 @@ class Settings(BaseModel):
         }
         found = {name: value for name, value in named.items() if name not in NOT_SETTINGS}
         cls.checked(found, source="the environment (GRAPH_AGENT_…)")
-        return cls.checked(
-            {**(file or {}), **found, **(keywords or {})}, source="the settings"
-        )
+        return cls.checked({**(file or {}), **found, **(keywords or {})}, source="the settings")
 
     @classmethod
     def checked(cls, values: Mapping[str, object], *, source: str) -> Self:

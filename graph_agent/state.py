@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import _messages_delta_reducer
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 MESSAGES_CHANNEL = DeltaChannel(_messages_delta_reducer, snapshot_frequency=500)
 """Saves each step's new messages only, so a thread grows linearly on disk.

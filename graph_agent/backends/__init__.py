@@ -1,0 +1,1 @@
+"""Where threads live: one URL chooses everything that is stored."""

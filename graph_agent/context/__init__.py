@@ -1,0 +1,1 @@
+"""What a model is shown of a thread, and that it fits the model's window."""

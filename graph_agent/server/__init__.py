@@ -1,0 +1,1 @@
+"""The HTTP face: an API with Server-Sent Events, and a page."""

@@ -1,0 +1,1 @@
+"""The tools of an agent: which there are, and how one call is run."""

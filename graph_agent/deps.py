@@ -1,0 +1,110 @@
+"""What is passed into the nodes when the graph is built, and what one run makes of it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
+from langgraph.runtime import Runtime
+
+from graph_agent.context.budget import message_cap, prompt_budget
+from graph_agent.models.language_model import LanguageModel
+from graph_agent.models.registry import ModelRegistry
+from graph_agent.protocols import TurnProtocol
+from graph_agent.protocols.json_mode import JsonModeProtocol, Reasoning
+from graph_agent.protocols.native import NativeProtocol
+from graph_agent.settings import RunOptions, Settings
+from graph_agent.state import AgentState
+from graph_agent.tools.registry import ToolRegistry
+
+ProtocolKey = tuple[bool, tuple[str, ...], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deps:
+    """Model, tools and settings; shared by all runs of a graph."""
+
+    model: LanguageModel
+    tools: ToolRegistry
+    settings: Settings
+    models: ModelRegistry | None = None
+    """Where a run finds another model by name."""
+    fast_model: LanguageModel | None = None
+    """Selects tools and summarises; None means the model in use."""
+    now: Callable[[], float] = time.time
+    """Unix time in seconds."""
+    _protocols: dict[ProtocolKey, TurnProtocol] = field(default_factory=dict)
+    _runs: "dict[RunOptions, Deps]" = field(default_factory=dict)
+
+    def for_run(self, runtime: Runtime[RunOptions]) -> "Deps":
+        """Apply the choices of one run; made once for each set of choices."""
+        options = runtime.context or RunOptions()
+        if options == RunOptions():
+            return self
+        if options not in self._runs:
+            self._runs[options] = self._with(options)
+        return self._runs[options]
+
+    def _with(self, options: RunOptions) -> "Deps":
+        names = ("max_iterations", "use_native_tools", "synthesis")
+        chosen = {name: getattr(options, name) for name in names}
+        given = {name: value for name, value in chosen.items() if value is not None}
+        models = self.models or ModelRegistry()
+        return replace(
+            self,
+            model=models.get(options.model) if options.model else self.model,
+            settings=Settings.model_validate(self.settings.model_dump() | given),
+            _protocols={},
+            _runs={},
+        )
+
+    @property
+    def native(self) -> bool:
+        """Whether tools are offered by the provider's API: wished for, and able."""
+        return self.settings.use_native_tools and self.model.abilities.tool_call
+
+    @property
+    def budget(self) -> int:
+        """Tokens that a prompt may take."""
+        return prompt_budget(self.model, self.settings)
+
+    @property
+    def message_cap(self) -> int:
+        """Tokens that one message may take."""
+        return message_cap(self.budget, self.settings)
+
+    def protocol(self, state: AgentState) -> TurnProtocol:
+        """Return how the model is asked, with the tools on offer; made once for each set."""
+        system = self._system(state)
+        key = (self.native, tuple(state.selected_tools), system)
+        if key not in self._protocols:
+            self._protocols[key] = self._make_protocol(state.selected_tools, system)
+        return self._protocols[key]
+
+    def _make_protocol(self, names: list[str], system: str) -> TurnProtocol:
+        if self.native:
+            return NativeProtocol(system, self.tools, names)
+        return JsonModeProtocol(system, self.tools, names, reasoning=self._json_reasoning())
+
+    def _json_reasoning(self) -> Reasoning:
+        wanted = self.settings.json_reasoning
+        if wanted == "auto":
+            return "off" if self.model.small else "first"
+        return wanted
+
+    def _system(self, state: AgentState) -> str:
+        """Join our system prompt and the system messages that a caller put in: endpoints take one."""
+        further = [m.text for m in state.messages if isinstance(m, SystemMessage)]
+        return "\n\n".join([self.settings.system_prompt, *further])
+
+
+def as_language_model(
+    model: LanguageModel | BaseChatModel | str | None, models: ModelRegistry
+) -> LanguageModel:
+    """Accept a model in any form: ours, LangChain's, a registry name, or the one to be found."""
+    if isinstance(model, LanguageModel):
+        return model
+    if isinstance(model, BaseChatModel):
+        return LanguageModel.of(model)
+    return models.get(model)

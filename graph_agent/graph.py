@@ -1,0 +1,104 @@
+"""START HERE: the agent as a graph; its nodes, its edges, and what decides between them.
+
+START ─► select_tools ─► guard_context ─► think ─► act ─► drain_interrupts ─► synthesize ─► END
+                              ▲ ▲                              │                  │
+                              │ └── more to do, or a message ◄─┘                  │
+                              └──── a message came while the answer streamed ◄────┘
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph import START, StateGraph
+from langgraph.store.base import BaseStore
+from langgraph.types import Checkpointer
+
+from graph_agent import nodes
+from graph_agent.deps import Deps, as_language_model
+from graph_agent.models.language_model import LanguageModel
+from graph_agent.models.registry import ModelRegistry
+from graph_agent.nodes.reporting import bound
+from graph_agent.settings import RunOptions, Settings
+from graph_agent.state import AgentInput, AgentState, marked, open_calls, pending_answer
+from graph_agent.sync_graph import AgentGraph, with_sync_methods
+from graph_agent.tools.registry import Tool, ToolRegistry
+
+NODES = (
+    nodes.select_tools,
+    nodes.guard_context,
+    nodes.think,
+    nodes.act,
+    nodes.drain_interrupts,
+    nodes.synthesize,
+)
+
+
+def wire(deps: Deps) -> StateGraph[AgentState, RunOptions, AgentInput, AgentState]:
+    """Join the nodes, with their dependencies bound."""
+    builder = StateGraph(AgentState, RunOptions, input_schema=AgentInput)
+    for node in NODES:
+        builder.add_node(node.__name__, bound(node, deps))
+    builder.add_edge(START, "select_tools")
+    builder.add_edge("select_tools", "guard_context")
+    builder.add_edge("guard_context", "think")
+    builder.add_conditional_edges("think", after_think)
+    builder.add_edge("act", "drain_interrupts")
+    builder.add_conditional_edges("drain_interrupts", after_drain)
+    builder.add_conditional_edges("synthesize", after_synthesize)
+    return builder
+
+
+def after_think(state: AgentState) -> Literal["act", "drain_interrupts"]:
+    """Run native calls at once: nothing may stand between a call and its result."""
+    native_calls = state.mode == "native" and open_calls(state.messages)
+    return "act" if native_calls else "drain_interrupts"
+
+
+def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesize"]:
+    """Run a call that waits; answer when the model did, or at the limit; else go on."""
+    if open_calls(state.messages):
+        return "act"
+    if pending_answer(state.messages) or state.iteration >= state.iteration_limit:
+        return "synthesize"
+    return "guard_context"
+
+
+def after_synthesize(state: AgentState) -> Literal["guard_context", "__end__"]:
+    """Go on where a message came while the answer streamed."""
+    return "guard_context" if marked(state.messages[-1]) == "interrupt" else "__end__"
+
+
+def build_graph(
+    model: LanguageModel | BaseChatModel | str | None = None,
+    tools: Iterable[Tool] = (),
+    *,
+    checkpointer: Checkpointer = None,
+    store: BaseStore | None = None,
+    models: ModelRegistry | None = None,
+    **settings: Any,
+) -> AgentGraph:
+    """Make a runnable graph: `ainvoke`, `astream`, … and, from sync code, `invoke`, `stream`, ….
+
+    Args:
+        model: A chat model, or a name that the registry knows; None takes what is set up.
+        tools: LangChain tools, or plain typed functions with a docstring.
+        checkpointer: Where threads are kept; None keeps none.
+        store: Where interrupts are queued; None takes none.
+        models: The models that a run may choose by name.
+        settings: Any setting by its name (see `graph_agent.Settings`).
+
+    Raises:
+        ConfigError: A setting, the model's name or a tool is wrong.
+    """
+    chosen = Settings.load(keywords=settings)
+    models = models or ModelRegistry(settings=chosen)
+    deps = Deps(
+        model=as_language_model(model, models),
+        tools=ToolRegistry(tools),
+        settings=chosen,
+        models=models,
+    )
+    return with_sync_methods(
+        wire(deps).compile(checkpointer=checkpointer, store=store, name="react")
+    )

@@ -1,0 +1,54 @@
+"""The queue by which people add messages to a run, in LangGraph's store.
+
+Any process or API client that reaches the store can put one in: namespace
+`("interrupts", thread_id)`, a key that sorts by time, and `{"content": text}`.
+"""
+
+import time
+from dataclasses import dataclass
+from uuid import uuid4
+
+from langgraph.store.base import BaseStore
+
+NAMESPACE = "interrupts"
+BATCH = 100
+"""Messages that are read at once; more of them come with the next drain."""
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """One message that a person added."""
+
+    id: str
+    content: str
+
+
+class InterruptQueue:
+    """The messages added to one thread: queued, drained into its state, then acknowledged."""
+
+    def __init__(self, store: BaseStore, thread_id: str) -> None:
+        self._store = store
+        self._namespace = (NAMESPACE, thread_id)
+
+    async def put(self, content: str) -> Interrupt:
+        """Queue a message; it stays until it is acknowledged or recalled."""
+        interrupt = Interrupt(f"{time.time_ns():020d}-{uuid4().hex[:8]}", content)
+        await self._store.aput(self._namespace, interrupt.id, {"content": content}, index=False)
+        return interrupt
+
+    async def pending(self) -> list[Interrupt]:
+        """List what is queued, oldest first."""
+        items = await self._store.asearch(self._namespace, limit=BATCH)
+        found = [Interrupt(item.key, str(item.value.get("content", ""))) for item in items]
+        return sorted(found, key=lambda interrupt: interrupt.id)
+
+    async def acknowledge(self, ids: list[str]) -> None:
+        """Forget messages that the thread's checkpoint holds; unknown ids do no harm."""
+        for interrupt_id in ids:
+            await self._store.adelete(self._namespace, interrupt_id)
+
+    async def recall(self, interrupt_id: str) -> bool:
+        """Take a message back; False where it is no longer queued."""
+        queued = await self._store.aget(self._namespace, interrupt_id) is not None
+        await self._store.adelete(self._namespace, interrupt_id)
+        return queued

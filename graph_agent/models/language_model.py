@@ -1,0 +1,131 @@
+"""One model as the engine uses it: a chat model, what it can do, and how long to try."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
+
+from graph_agent.models.failures import classify
+from graph_agent.models.retry import RetryPolicy
+from graph_agent.models.spec import (
+    DEFAULT_CONTEXT_SIZE,
+    DEFAULT_MAX_OUTPUT_TOKENS,
+    Abilities,
+    is_small,
+)
+
+INNER = RunnableConfig(tags=["nostream"])
+"""Keeps the tokens of inner calls out of every host's message stream."""
+
+
+@dataclass(kw_only=True)
+class LanguageModel:
+    """A chat model with what is known of it; one per process and model, shared by all runs."""
+
+    name: str
+    """Its name in the registry."""
+    chat: BaseChatModel
+    abilities: Abilities
+    context_size: int = DEFAULT_CONTEXT_SIZE
+    """Tokens of the window."""
+    max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS
+    """Tokens a reply may take."""
+    small: bool = False
+    """Has few parameters: asking it to reason first costs more than it gives."""
+    retry: RetryPolicy = RetryPolicy()
+    timeout: float = 300.0
+    """Seconds one call may take."""
+    _bound: dict[tuple[int, ...], tuple[tuple[Any, ...], Runnable[Any, AIMessage]]] = field(
+        default_factory=dict
+    )
+    """Tools (kept, so that their ids stay theirs) and the model bound to them."""
+
+    @classmethod
+    def of(cls, chat: BaseChatModel, *, name: str | None = None, **known: Any) -> "LanguageModel":
+        """Wrap any LangChain chat model; its profile says what it can do."""
+        profile = chat.profile or {}
+        label = name or str(getattr(chat, "model_name", "") or type(chat).__name__)
+        defaults: dict[str, Any] = {
+            "abilities": Abilities.of(chat),
+            "context_size": profile.get("max_input_tokens") or DEFAULT_CONTEXT_SIZE,
+            "max_output_tokens": profile.get("max_output_tokens") or DEFAULT_MAX_OUTPUT_TOKENS,
+            "small": is_small(label),
+        }
+        return cls(name=label, chat=chat, **(defaults | known))
+
+    async def ask(
+        self,
+        messages: Sequence[BaseMessage],
+        *,
+        tools: Sequence[BaseTool | dict[str, Any]] = (),
+        tool_choice: str | None = None,
+        **call: Any,
+    ) -> AIMessage:
+        """Ask for one whole reply, and try again after passing faults.
+
+        Args:
+            messages: What is sent, a system message first.
+            tools: What the model may call.
+            tool_choice: The one tool that it must call.
+            call: Further parameters of the request, such as `response_format`.
+
+        Raises:
+            ModelError: The endpoint kept failing, or refused.
+        """
+        chat = self._with_tools(tools, tool_choice)
+
+        async def attempt() -> AIMessage:
+            async with asyncio.timeout(self.timeout):
+                return await chat.ainvoke(list(messages), INNER, **call)
+
+        return await self.retry.call(attempt)
+
+    async def stream(self, messages: Sequence[BaseMessage]) -> AsyncIterator[AIMessageChunk]:
+        """Ask for one reply in pieces; never tried again once a piece went out.
+
+        Raises:
+            ModelError: The endpoint failed before or amid the reply.
+        """
+
+        async def first() -> tuple[AsyncIterator[Any], Any]:
+            pieces = aiter(self.chat.astream(list(messages), INNER))
+            return pieces, await anext(pieces, None)
+
+        pieces, piece = await self.retry.call(first)
+        try:
+            while piece is not None:
+                yield piece
+                piece = await anext(pieces, None)
+        except Exception as error:
+            raise classify(error) from error
+
+    async def start(self) -> None:
+        """Make ready what a first call would have to wait for, such as an embedded server."""
+        if isinstance(self.chat, Startable):
+            await self.chat.start()
+
+    def _with_tools(
+        self, tools: Sequence[BaseTool | dict[str, Any]], tool_choice: str | None
+    ) -> Runnable[Any, AIMessage]:
+        """Bind tools once per set of tools: their schemas do not change."""
+        if not tools:
+            return self.chat
+        if tool_choice is not None:
+            return self.chat.bind_tools(list(tools), tool_choice=tool_choice)
+        key = tuple(id(tool) for tool in tools)
+        if key not in self._bound:
+            self._bound[key] = (tuple(tools), self.chat.bind_tools(list(tools)))
+        return self._bound[key][1]
+
+
+@runtime_checkable
+class Startable(Protocol):
+    """A chat model that has something to start before its first call."""
+
+    async def start(self) -> None:
+        """Start it; a second call does nothing."""

@@ -1,0 +1,121 @@
+"""Reads what OpenAI-compatible endpoints answer: whole replies and pieces of a stream."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import (
+    InvalidToolCall,
+    ToolCall,
+    ToolCallChunk,
+    invalid_tool_call,
+    tool_call_chunk,
+)
+
+from graph_agent.errors import ModelError
+
+
+def read_reply(body: Mapping[str, Any]) -> AIMessage:
+    """Turn a chat completion into a message.
+
+    Calls whose arguments are no JSON object land in `invalid_tool_calls` as they came.
+
+    Raises:
+        ModelError: The body holds no choice.
+    """
+    choices = body.get("choices") or []
+    if not choices:
+        raise ModelError(f"The endpoint answered without a choice: {str(body)[:300]}")
+    message = choices[0].get("message") or {}
+    calls, invalid = _read_calls(message.get("tool_calls") or [])
+    return AIMessage(
+        content=message.get("content") or "",
+        tool_calls=calls,
+        invalid_tool_calls=invalid,
+        additional_kwargs=_reasoning(message),
+        usage_metadata=read_usage(body.get("usage")),
+        response_metadata={"finish_reason": choices[0].get("finish_reason")},
+        id=f"run-{uuid4()}",
+    )
+
+
+def read_chunk(body: Mapping[str, Any]) -> AIMessageChunk:
+    """Turn one piece of a stream into a chunk; a piece without choices may hold the usage."""
+    choices = body.get("choices") or [{}]
+    delta = choices[0].get("delta") or {}
+    finish = choices[0].get("finish_reason")
+    return AIMessageChunk(
+        content=delta.get("content") or "",
+        tool_call_chunks=[_read_call_chunk(raw) for raw in delta.get("tool_calls") or []],
+        additional_kwargs=_reasoning(delta),
+        usage_metadata=read_usage(body.get("usage")),
+        response_metadata={"finish_reason": finish} if finish else {},
+    )
+
+
+def read_usage(usage: Mapping[str, Any] | None) -> UsageMetadata | None:
+    """Translate the endpoint's count of tokens; None stays None."""
+    if not usage:
+        return None
+    prompt, completion = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    return UsageMetadata(
+        input_tokens=prompt,
+        output_tokens=completion,
+        total_tokens=prompt + completion,
+        input_token_details={"cache_read": cached},
+    )
+
+
+def _reasoning(message: Mapping[str, Any]) -> dict[str, Any]:
+    text = message.get("reasoning_content") or message.get("reasoning")
+    return {"reasoning_content": text} if text else {}
+
+
+def _read_call_chunk(raw: Mapping[str, Any]) -> ToolCallChunk:
+    function = raw.get("function") or {}
+    return tool_call_chunk(
+        name=function.get("name"),
+        args=function.get("arguments"),
+        id=raw.get("id"),
+        index=raw.get("index"),
+    )
+
+
+def _read_calls(
+    raw_calls: list[Mapping[str, Any]],
+) -> tuple[list[ToolCall], list[InvalidToolCall]]:
+    calls: list[ToolCall] = []
+    invalid: list[InvalidToolCall] = []
+    for raw in raw_calls:
+        function = raw.get("function") or {}
+        name, arguments = str(function.get("name") or ""), function.get("arguments")
+        call_id = raw.get("id") or f"call_{uuid4().hex[:24]}"
+        try:
+            args = read_arguments(arguments)
+        except ValueError as fault:
+            invalid.append(
+                invalid_tool_call(name=name, args=str(arguments), id=call_id, error=str(fault))
+            )
+        else:
+            calls.append(ToolCall(name=name, args=args, id=call_id, type="tool_call"))
+    return calls, invalid
+
+
+def read_arguments(arguments: object) -> dict[str, Any]:
+    """Read a call's arguments strictly; blank and null mean none.
+
+    Raises:
+        ValueError: They are no JSON object.
+    """
+    if isinstance(arguments, str):
+        # Raw line breaks inside strings are common and lose nothing: strict=False takes them.
+        arguments = json.loads(arguments, strict=False) if arguments.strip() else None
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, dict):
+        raise ValueError(f"the arguments must be a JSON object, not {type(arguments).__name__}")
+    return arguments

@@ -1,0 +1,99 @@
+"""What is known about a model before it is asked: where it is and what it can do."""
+
+import re
+from typing import Self
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel, ConfigDict, PositiveInt
+
+DEFAULT_CONTEXT_SIZE = 128_000
+"""Tokens, where nothing better is known."""
+DEFAULT_MAX_OUTPUT_TOKENS = 64_000
+"""Tokens, where nothing better is known."""
+SMALL_MODEL_BILLIONS = 8.0
+"""Parameters, in billions, up to which a model is treated as small."""
+
+
+class Abilities(BaseModel):
+    """What a model's endpoint is able to do."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool_call: bool = True
+    """Takes tools and returns calls by the API."""
+    json_mode: bool = True
+    """Takes `response_format` of type `json_object`."""
+    json_schema: bool = False
+    """Takes `response_format` of type `json_schema`."""
+    reasoning: bool = False
+    """Thinks before it answers, apart from the answer."""
+    vision: bool = False
+    """Reads images."""
+
+    @classmethod
+    def of(cls, chat: BaseChatModel) -> Self:
+        """Read LangChain's model profile; without one, assume tools if the class binds them."""
+        profile = chat.profile
+        if profile is None:
+            binds = type(chat).bind_tools is not BaseChatModel.bind_tools
+            return cls(tool_call=binds, json_mode=False)
+        structured = bool(profile.get("structured_output", False))
+        return cls(
+            tool_call=bool(profile.get("tool_calling", True)),
+            json_mode=structured,
+            json_schema=structured,
+            reasoning=bool(profile.get("reasoning_output", False)),
+            vision=bool(profile.get("image_inputs", False)),
+        )
+
+
+class PartialAbilities(BaseModel):
+    """What a config file says about abilities; the rest comes from the profile."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool_call: bool | None = None
+    json_mode: bool | None = None
+    json_schema: bool | None = None
+    reasoning: bool | None = None
+    vision: bool | None = None
+
+    def over(self, known: Abilities) -> Abilities:
+        """Put what is said here over what is known."""
+        return known.model_copy(update=self.model_dump(exclude_none=True))
+
+
+class ModelSpec(BaseModel):
+    """One `[models.<name>]` table of the config file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    provider: str = "openai"
+    """A provider that LangChain's init_chat_model knows, or `local`."""
+    model: str = ""
+    """The name that the endpoint knows; for `local` a path to a GGUF file, or empty."""
+    base_url: str | None = None
+    """An OpenAI-compatible endpoint, up to and with `/v1`."""
+    api_key_env: str | None = None
+    """The environment variable that holds the key."""
+    temperature: float | None = None
+    """None leaves it to the endpoint."""
+    abilities: PartialAbilities = PartialAbilities()
+    context_size: PositiveInt | None = None
+    """Tokens of the window."""
+    max_output_tokens: PositiveInt | None = None
+    """Tokens a reply may take."""
+    hints: list[str] = []
+    """What it is good for: `fast`, `reasoning`, …"""
+    fallbacks: list[str] = []
+    """Models to ask, in order, when this one keeps failing."""
+
+
+def is_small(model: str) -> bool:
+    """Tell from its name whether a model has few parameters.
+
+    >>> is_small("qwen2.5-1.5b-instruct"), is_small("llama-3.3-70b"), is_small("gpt-5-mini")
+    (True, False, False)
+    """
+    sizes = re.findall(r"(?<![\w.])(\d+(?:\.\d+)?)b(?![a-z0-9])", model.lower())
+    return bool(sizes) and float(sizes[-1]) <= SMALL_MODEL_BILLIONS

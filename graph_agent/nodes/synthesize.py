@@ -1,0 +1,161 @@
+"""Ends a run: writes the answer, as a stream, from the whole trace."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import SystemMessage as System
+from langgraph.runtime import Runtime
+
+from graph_agent.deps import Deps
+from graph_agent.errors import ModelError
+from graph_agent.events import (
+    AnswerDelta,
+    AnswerDone,
+    AnswerReset,
+    AnswerSignal,
+    AnswerStart,
+    Done,
+    End,
+    emit,
+)
+from graph_agent.nodes.drain_interrupts import drain
+from graph_agent.prompts import (
+    LIMIT_NOTE,
+    SYNTHESIS_INTERRUPTS,
+    SYNTHESIS_SYSTEM,
+    SYNTHESIS_USER,
+)
+from graph_agent.settings import RunOptions
+from graph_agent.state import AgentState, RunUsage, StopReason, Update, pending_answer
+from graph_agent.trace import (
+    fallback_answer,
+    interrupts_text,
+    run_messages,
+    step_records,
+    trace_text,
+)
+from graph_agent.usage import add_usage, no_usage, usage_of
+
+
+async def synthesize(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) -> Update:
+    """Stream the answer, and end the run unless a message came meanwhile.
+
+    Reads the messages of the run. The answer takes the place of the loop's draft, which it keeps
+    in `additional_kwargs["draft"]`; at a limit, where there is no draft, it is added.
+    """
+    deps = deps.for_run(runtime)
+    reason: StopReason = "final" if pending_answer(state.messages) else "max_iterations"
+    answer, usage = await _answer(state, runtime, deps, reason)
+    message = _placed(state, answer)
+    added = await drain(state, runtime)
+    if added is not None:
+        limit = max(state.iteration_limit, state.iteration + deps.settings.max_iterations)
+        return Update(messages=[message, added], usage=usage, iteration_limit=limit)
+    _end(state, runtime, deps, answer, usage, reason)
+    return Update(messages=[message], usage=usage, answer=answer, stop_reason=reason)
+
+
+async def _answer(
+    state: AgentState, runtime: Runtime[RunOptions], deps: Deps, reason: StopReason
+) -> tuple[str, RunUsage]:
+    """Write the answer's events, and return the text that was shown in the end."""
+    write = runtime.stream_writer
+    emit(write, AnswerSignal())
+    emit(write, AnswerStart())
+    shown, usage = "", state.usage or no_usage()
+    if _wanted(state, deps):
+        call = _Synthesis()
+        try:
+            async for text in call.stream(deps, _request(state, deps)):
+                shown += text
+                emit(write, AnswerDelta(content=text))
+        except ModelError:
+            # The loop's own text is an answer too: less polished, but there.
+            call.failed = True
+        usage = add_usage(usage, "synthesize", usage_of(call.whole))
+        if shown and (call.failed or not shown.strip()):
+            emit(write, AnswerReset())
+            shown = ""
+    if not shown:
+        shown = fallback_answer(state)
+        emit(write, AnswerDelta(content=shown))
+    if reason == "max_iterations":
+        note = LIMIT_NOTE.format(limit=state.iteration)
+        shown += note
+        emit(write, AnswerDelta(content=note))
+    emit(write, AnswerDone())
+    return shown, usage
+
+
+@dataclass
+class _Synthesis:
+    """One streamed call, and what it reported."""
+
+    whole: AIMessage = field(default_factory=lambda: AIMessage(""))
+    failed: bool = False
+
+    async def stream(self, deps: Deps, request: list[BaseMessage]) -> AsyncIterator[str]:
+        async for chunk in deps.model.stream(request):
+            if chunk.usage_metadata:
+                self.whole = AIMessage("", usage_metadata=chunk.usage_metadata)
+            if text := _text(chunk):
+                yield text
+
+
+def _text(chunk: AIMessageChunk) -> str:
+    return chunk.text
+
+
+def _wanted(state: AgentState, deps: Deps) -> bool:
+    """Tell whether a second call writes the answer."""
+    wanted = deps.settings.synthesis
+    ran_tools = any(True for _ in step_records(run_messages(state)))
+    return wanted == "always" or (wanted == "auto" and ran_tools)
+
+
+def _request(state: AgentState, deps: Deps) -> list[BaseMessage]:
+    messages = run_messages(state)
+    added = interrupts_text(messages)
+    return [
+        System(SYNTHESIS_SYSTEM),
+        HumanMessage(
+            SYNTHESIS_USER.format(
+                question=messages[0].text,
+                interrupts=SYNTHESIS_INTERRUPTS.format(content=added) if added else "",
+                trace=trace_text(messages, result_chars=deps.settings.synthesis_tool_result_chars),
+            )
+        ),
+    ]
+
+
+def _placed(state: AgentState, answer: str) -> AIMessage:
+    draft = pending_answer(state.messages)
+    if draft is None:
+        return AIMessage(answer)
+    if draft.text == answer:
+        return draft
+    kept = {**draft.additional_kwargs, "draft": draft.text}
+    return AIMessage(answer, id=draft.id, additional_kwargs=kept)
+
+
+def _end(
+    state: AgentState,
+    runtime: Runtime[RunOptions],
+    deps: Deps,
+    answer: str,
+    usage: RunUsage,
+    reason: StopReason,
+) -> None:
+    thread_id = runtime.execution_info.thread_id if runtime.execution_info else None
+    done = Done(
+        answer=answer,
+        iterations=state.iteration,
+        usage=usage,
+        elapsed=round(deps.now() - state.turn["started_at"], 3),
+        stop_reason=reason,
+        thread_id=thread_id or "",
+        run_id=state.turn["run_id"],
+    )
+    emit(runtime.stream_writer, done)
+    emit(runtime.stream_writer, End())

@@ -1,0 +1,164 @@
+"""Tools for models that can only write text: each reply is one JSON object."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+from uuid import uuid4
+
+import orjson
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from graph_agent.context.tokens import message_tokens
+from graph_agent.models.language_model import LanguageModel
+from graph_agent.models.wire import PerMessage
+from graph_agent.prompts import (
+    JSON_MODE,
+    JSON_MODE_NO_TOOLS,
+    OBSERVATION,
+    REFORMAT,
+    UNREADABLE_REASONING,
+)
+from graph_agent.protocols import Move
+from graph_agent.protocols.actions import Actions, UnreadableError, read_actions
+from graph_agent.protocols.response_format import response_format
+from graph_agent.state import Mode, marked
+from graph_agent.tools.registry import ToolRegistry
+
+Reasoning = Literal["first", "last", "off"]
+REASONING_KEY = '"reasoning": "<why>"'
+
+
+class JsonModeProtocol:
+    """Describes tools in the system prompt and reads actions from the reply's text."""
+
+    mode: Mode = "json"
+
+    def __init__(
+        self, system: str, tools: ToolRegistry, names: Sequence[str], *, reasoning: Reasoning
+    ) -> None:
+        chosen = tools.chosen(names)
+        schemas = {tool.name: tools.schema(tool.name) for tool in chosen}
+        prompt = JSON_MODE if chosen else JSON_MODE_NO_TOOLS
+        self._system = SystemMessage(
+            prompt.format(
+                system=system,
+                tools="\n".join(_describe(t.name, t.description, schemas[t.name]) for t in chosen),
+                reasoning_first=f"{REASONING_KEY}, " if reasoning == "first" else "",
+                reasoning_last=f", {REASONING_KEY}" if reasoning == "last" else "",
+            )
+        )
+        self._schemas = schemas
+        self._reasoning: Reasoning = reasoning
+
+    def overhead(self) -> int:
+        """Estimate the tokens of the system prompt, which holds the tools."""
+        return message_tokens(self._system)
+
+    async def ask(self, model: LanguageModel, view: Sequence[BaseMessage]) -> Move:
+        """Ask for actions, constrained where the endpoint can; read them, or ask to reformat."""
+        form = response_format(model.abilities, self._schemas, reasoning=self._reasoning)
+        reply = await model.ask([self._system, *_merged(view)], **form)
+        try:
+            actions = read_actions(reply)
+        except UnreadableError as fault:
+            return _unreadable(reply, str(fault), asked_again=_asked_again(view))
+        message = _native(actions, reply)
+        return Move(messages=[message], reasoning=actions.reasoning, reply=reply)
+
+
+def as_text(message: BaseMessage) -> BaseMessage:
+    """Translate a message of the thread into the user's or the assistant's words."""
+    return _AS_TEXT(message)
+
+
+def _translate(message: BaseMessage) -> BaseMessage:
+    match message:
+        case ToolMessage():
+            return HumanMessage(OBSERVATION.format(tool=message.name, content=message.text))
+        case AIMessage() if marked(message) != "unreadable":
+            return AIMessage("\n".join(_actions(message)))
+    return message
+
+
+_AS_TEXT: Final = PerMessage[BaseMessage](_translate)
+
+
+def _actions(message: AIMessage) -> Iterator[str]:
+    for call in message.tool_calls:
+        action = {"type": "tool_call", "tool": call["name"], "args": call["args"]}
+        yield orjson.dumps(action).decode()
+    if not message.tool_calls:
+        yield orjson.dumps({"type": "final_answer", "answer": message.text}).decode()
+
+
+def _merged(view: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
+    """Join neighbours of the same role: many chat templates demand that roles alternate."""
+    group: list[BaseMessage] = []
+    for message in map(as_text, view):
+        if group and type(message) is not type(group[-1]):
+            yield _join(group)
+            group = []
+        group.append(message)
+    if group:
+        yield _join(group)
+
+
+def _join(group: Sequence[BaseMessage]) -> BaseMessage:
+    if len(group) == 1:
+        return group[0]
+    known = _JOINED(group[0])
+    key = tuple(id(message) for message in group)
+    if key not in known:
+        content = [block for message in group for block in _blocks(message)]
+        text = all(isinstance(message.content, str) for message in group)
+        joined = type(group[0])(
+            "\n\n".join(message.text for message in group) if text else content  # type: ignore[arg-type] -- both forms are content
+        )
+        known[key] = (joined, tuple(group))
+    return known[key][0]
+
+
+_JOINED: Final = PerMessage[dict[tuple[int, ...], tuple[BaseMessage, tuple[BaseMessage, ...]]]](
+    lambda _: {}
+)
+"""Joined messages by the ids of their parts, which are kept so that the ids stay theirs."""
+
+
+def _blocks(message: BaseMessage) -> list[object]:
+    if isinstance(message.content, str):
+        return [{"type": "text", "text": message.content}]
+    return list(message.content)
+
+
+def _native(actions: Actions, reply: AIMessage) -> AIMessage:
+    reasoning = actions.reasoning or str(reply.additional_kwargs.get("reasoning_content") or "")
+    return AIMessage(
+        content="" if actions.calls else actions.answer,
+        id=reply.id or f"run-{uuid4()}",
+        tool_calls=actions.calls,
+        usage_metadata=reply.usage_metadata,
+        additional_kwargs={"reasoning_content": reasoning} if reasoning else {},
+    )
+
+
+def _unreadable(reply: AIMessage, fault: str, *, asked_again: bool) -> Move:
+    raw = AIMessage(
+        content=reply.text,
+        id=reply.id or f"run-{uuid4()}",
+        usage_metadata=reply.usage_metadata,
+        additional_kwargs={} if asked_again else {"kind": "unreadable"},
+    )
+    request = HumanMessage(REFORMAT.format(fault=fault), additional_kwargs={"kind": "reformat"})
+    follow = [raw] if asked_again else [raw, request]
+    return Move(messages=follow, reasoning=UNREADABLE_REASONING, reply=reply)
+
+
+def _asked_again(view: Sequence[BaseMessage]) -> bool:
+    """Tell whether the last reply could not be read either."""
+    replies = (message for message in reversed(view) if isinstance(message, AIMessage))
+    last = next(replies, None)
+    return last is not None and marked(last) == "unreadable"
+
+
+def _describe(name: str, description: str, schema: dict[str, object]) -> str:
+    properties = schema.get("properties") or {}
+    return f"- {name}: {description}\n  args: {orjson.dumps(properties).decode()}"

@@ -1,0 +1,1 @@
+"""What tests of agents need: a scripted model, a strict endpoint, a check of event order."""

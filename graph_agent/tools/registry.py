@@ -1,0 +1,91 @@
+"""The tools an agent has, in a fixed order, by name."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from inspect import iscoroutinefunction
+from typing import Any
+
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from graph_agent.errors import ConfigError
+
+VALID_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""What endpoints take as a tool's name."""
+LINE_LENGTH = 80
+"""Characters of one line of the catalogue, about."""
+
+Tool = BaseTool | Callable[..., Any]
+
+
+class ToolRegistry:
+    """Keeps tools in the order they came in, so that the prompt's prefix stays the same."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, BaseTool] = {}
+        self._schemas: dict[str, dict[str, Any]] = {}
+        for tool in tools:
+            self._add(as_tool(tool))
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __iter__(self) -> Iterator[BaseTool]:
+        return iter(self._tools.values())
+
+    def get(self, name: str) -> BaseTool | None:
+        """Return the tool of that name, if there is one."""
+        return self._tools.get(name)
+
+    def names(self) -> list[str]:
+        """List the names in order."""
+        return list(self._tools)
+
+    def chosen(self, names: Sequence[str]) -> list[BaseTool]:
+        """Return the tools of these names in the registry's order; no names means all."""
+        return [tool for tool in self if not names or tool.name in names]
+
+    def schema(self, name: str) -> dict[str, Any]:
+        """Return the JSON schema of a tool's arguments, without what LangChain injects."""
+        if name not in self._schemas:
+            function = convert_to_openai_tool(self._tools[name])["function"]
+            self._schemas[name] = function.get("parameters") or {"type": "object"}
+        return self._schemas[name]
+
+    def catalogue(self) -> str:
+        """Describe each tool in one line: its name and what it does, without its schema."""
+        return "\n".join(_line(tool) for tool in self)
+
+    def _add(self, tool: BaseTool) -> None:
+        if not VALID_NAME.fullmatch(tool.name):
+            raise ConfigError(
+                f"The tool name {tool.name!r} is not one that models take: use up to 64 letters, "
+                "digits, `_` and `-`."
+            )
+        if tool.name in self._tools:
+            raise ConfigError(f"Two tools are called `{tool.name}`. Rename one of them.")
+        self._tools[tool.name] = tool
+
+
+def as_tool(tool: Tool) -> BaseTool:
+    """Make a tool of a plain typed function; its docstring describes it and its arguments.
+
+    Raises:
+        ConfigError: The function has no docstring.
+    """
+    if isinstance(tool, BaseTool):
+        return tool
+    name = getattr(tool, "__name__", repr(tool))
+    if not tool.__doc__:
+        raise ConfigError(f"The tool `{name}` has no docstring; models choose tools by it.")
+    kind = "coroutine" if iscoroutinefunction(tool) else "func"
+    made: BaseTool = StructuredTool.from_function(
+        **{kind: tool}, parse_docstring=True, error_on_invalid_docstring=False
+    )
+    return made
+
+
+def _line(tool: BaseTool) -> str:
+    first = tool.description.strip().split("\n", 1)[0]
+    line = f"{tool.name}: {first}"
+    return line if len(line) <= LINE_LENGTH else line[: LINE_LENGTH - 1] + "…"

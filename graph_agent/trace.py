@@ -1,0 +1,101 @@
+"""What a run did, read from its messages: step records, the trace in words, the fallback answer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from graph_agent.context.exchanges import exchanges
+from graph_agent.prompts import NOTHING_FOUND, UNFINISHED
+from graph_agent.state import AgentState, marked, pending_answer
+
+FOUND_CHARS = 200
+"""Characters of each result that the fallback answer shows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRecord:
+    """One tool call and how it went."""
+
+    iteration: int
+    """The loop's model call that asked for it, from 1."""
+    call_id: str
+    tool_name: str
+    tool_args: dict[str, Any]
+    observation: str
+    """What the model read."""
+    error: bool
+    seconds: float
+
+
+def run_messages(state: AgentState) -> list[BaseMessage]:
+    """List the messages of the run in progress, its question first."""
+    return list(state.messages[state.turn["start"] :])
+
+
+def step_records(messages: Sequence[BaseMessage]) -> list[StepRecord]:
+    """List the tool calls of `messages`, in order."""
+    return list(_records(messages))
+
+
+def _records(messages: Sequence[BaseMessage]) -> Iterator[StepRecord]:
+    for exchange in exchanges(messages):
+        reply = exchange.messages[0]
+        if not isinstance(reply, AIMessage):
+            continue
+        for call, result in zip(reply.tool_calls, exchange.messages[1:], strict=True):
+            yield StepRecord(
+                iteration=result.response_metadata.get("iteration", 0),
+                call_id=call["id"] or "",
+                tool_name=call["name"],
+                tool_args=call["args"],
+                observation=result.text,
+                error=isinstance(result, ToolMessage) and result.status == "error",
+                seconds=result.response_metadata.get("seconds", 0.0),
+            )
+
+
+def trace_text(messages: Sequence[BaseMessage], *, result_chars: int) -> str:
+    """Write down the run for the synthesis: thoughts, calls and results, each result cut."""
+    return "\n\n".join(
+        part for exchange in exchanges(messages) for part in _told(exchange.messages, result_chars)
+    )
+
+
+def _told(messages: Sequence[BaseMessage], result_chars: int) -> Iterator[str]:
+    first = messages[0]
+    if isinstance(first, AIMessage) and marked(first) is None:
+        if first.text:
+            yield first.text
+        for call, result in zip(first.tool_calls, messages[1:], strict=True):
+            args = orjson.dumps(call["args"]).decode()
+            yield f"{call['name']}({args}):\n{_cut(result.text, result_chars)}"
+
+
+def interrupts_text(messages: Sequence[BaseMessage]) -> str:
+    """Join what the user added during the run."""
+    added = (m for m in messages if isinstance(m, HumanMessage) and marked(m) == "interrupt")
+    return "\n\n".join(message.text for message in added)
+
+
+def fallback_answer(state: AgentState) -> str:
+    """Return the loop's own last text, or, at a limit, what its steps did and found."""
+    draft = pending_answer(state.messages)
+    if draft is not None and draft.text.strip():
+        return draft.text
+    records = step_records(run_messages(state))
+    if not records:
+        return NOTHING_FOUND
+    lines = "\n".join(_line(record) for record in records)
+    return UNFINISHED.format(steps=lines)
+
+
+def _line(record: StepRecord) -> str:
+    outcome = "failed" if record.error else "found"
+    return f"- `{record.tool_name}` {outcome}: {_cut(record.observation, FOUND_CHARS)}"
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
