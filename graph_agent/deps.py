@@ -39,7 +39,9 @@ class Deps:
 
     def for_run(self, runtime: Runtime[RunOptions]) -> "Deps":
         """Apply the choices of one run; made once for each set of choices."""
-        options = runtime.context or RunOptions()
+        # Without a choice LangGraph passes None, whatever its type says.
+        given: RunOptions | None = runtime.context
+        options = given or RunOptions()
         if options == RunOptions():
             return self
         if options not in self._runs:
@@ -94,7 +96,7 @@ class Deps:
         return wanted
 
     def _system(self, state: AgentState) -> str:
-        """Join our system prompt and the system messages that a caller put in: endpoints take one."""
+        """Join our system prompt and a caller's system messages: endpoints take only one."""
         further = [m.text for m in state.messages if isinstance(m, SystemMessage)]
         return "\n\n".join([self.settings.system_prompt, *further])
 

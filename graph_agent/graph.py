@@ -99,6 +99,11 @@ def build_graph(
         settings=chosen,
         models=models,
     )
-    return with_sync_methods(
-        wire(deps).compile(checkpointer=checkpointer, store=store, name="react")
-    )
+    return compile_graph(deps, checkpointer=checkpointer, store=store)
+
+
+def compile_graph(
+    deps: Deps, *, checkpointer: Checkpointer = None, store: BaseStore | None = None
+) -> AgentGraph:
+    """Compile the wired graph, with its sync methods."""
+    return with_sync_methods(wire(deps).compile(checkpointer, store=store, name="react"))

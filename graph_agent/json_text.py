@@ -10,7 +10,7 @@ import json_repair
 FENCE = re.compile(r"```[ \t]*(?:json|JSON)?[ \t]*\n?(.*?)```", re.DOTALL)
 THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 PARSE_BUDGET = 8
-"""Characters that may be parsed for each character of the text, so that garbage costs linear time."""
+"""Characters parsed for each character of the text, at most: garbage costs linear time."""
 
 
 def find_objects(text: str) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ def _brace_pairs(text: str) -> list[tuple[int, int]]:
 
 def _repaired(text: str) -> list[dict[str, Any]]:
     start = text.find("{")
-    if start < 0 or '"' not in text[start:] and "'" not in text[start:]:
+    if start < 0 or not re.search("[\"']", text[start:]):
         return []
     value = json_repair.loads(text[start:])
     values = value if isinstance(value, list) else [value]

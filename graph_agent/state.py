@@ -1,15 +1,17 @@
 """What flows through the graph and is checkpointed: plain data only."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import _messages_delta_reducer
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-MESSAGES_CHANNEL = DeltaChannel(_messages_delta_reducer, snapshot_frequency=500)
+MESSAGES_CHANNEL: Any = DeltaChannel(
+    cast("Callable[[Any, Sequence[Any]], Any]", _messages_delta_reducer), snapshot_frequency=500
+)
 """Saves each step's new messages only, so a thread grows linearly on disk.
 
 Put `add_messages` here to save the whole list at every step instead; threads of both kinds open.

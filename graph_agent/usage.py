@@ -45,5 +45,6 @@ def _sum(one: Usage, other: Usage) -> Usage:
 
 
 def _cached(reply: AIMessage) -> int:
-    details = (reply.usage_metadata or {}).get("input_token_details") or {}
-    return int(details.get("cache_read") or 0)
+    if reply.usage_metadata is None:
+        return 0
+    return reply.usage_metadata.get("input_token_details", {}).get("cache_read") or 0

@@ -37,7 +37,7 @@ class LanguageModel:
     """Tokens a reply may take."""
     small: bool = False
     """Has few parameters: asking it to reason first costs more than it gives."""
-    retry: RetryPolicy = RetryPolicy()
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout: float = 300.0
     """Seconds one call may take."""
     _bound: dict[tuple[int, ...], tuple[tuple[Any, ...], Runnable[Any, AIMessage]]] = field(

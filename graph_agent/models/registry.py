@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
@@ -165,10 +166,12 @@ def _by_langchain(spec: ModelSpec) -> BaseChatModel:
     from langchain.chat_models import init_chat_model  # noqa: PLC0415
 
     try:
-        known = {"temperature": spec.temperature, "max_tokens": spec.max_output_tokens}
+        known: dict[str, Any] = {
+            "temperature": spec.temperature,
+            "max_tokens": spec.max_output_tokens,
+            "base_url": spec.base_url,
+        }
         given = {name: value for name, value in known.items() if value is not None}
-        if spec.base_url:
-            given["base_url"] = spec.base_url
         chat: BaseChatModel = init_chat_model(spec.model, model_provider=spec.provider, **given)
     except (ImportError, ValueError) as error:
         raise ConfigError(

@@ -41,7 +41,7 @@ class RetryPolicy:
         for tries in range(self.max_retries + 1):
             try:
                 return await attempt()
-            except Exception as error:  # noqa: BLE001 -- classified right here, and raised
+            except Exception as error:
                 fault = classify(error)
                 wait = _retry_after(error) or _backoff(tries)
                 spent = time.monotonic() - started + wait > self.deadline

@@ -11,7 +11,6 @@ from typing import Any, Final, Generic, TypeVar
 import orjson
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-
 T = TypeVar("T")
 
 

@@ -1,8 +1,6 @@
 """Reports a node's failure to every host before LangGraph raises it."""
 
 import logging
-from collections.abc import Awaitable, Callable
-from functools import partial, wraps
 from typing import Protocol
 
 from langgraph.errors import GraphBubbleUp
@@ -26,20 +24,25 @@ class Node(Protocol):
 
     async def __call__(
         self, state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
-    ) -> Update: ...
+    ) -> Update:
+        """Read the state, and return what changed."""
+        ...
 
 
-BoundNode = Callable[[AgentState, Runtime[RunOptions]], Awaitable[Update]]
+class BoundNode(Protocol):
+    """A node as LangGraph calls it."""
+
+    async def __call__(self, state: AgentState, *, runtime: Runtime[RunOptions]) -> Update:
+        """Read the state, and return what changed."""
+        ...
 
 
 def bound(node: Node, deps: Deps) -> BoundNode:
     """Bind a node's dependencies, and let it write `error` and `end` where it raises."""
-    run = partial(node, deps=deps)
 
-    @wraps(node)
-    async def reported(state: AgentState, runtime: Runtime[RunOptions]) -> Update:
+    async def reported(state: AgentState, *, runtime: Runtime[RunOptions]) -> Update:
         try:
-            return await run(state, runtime)
+            return await node(state, runtime, deps=deps)
         except GraphBubbleUp:
             raise
         except Exception as error:

@@ -1,7 +1,7 @@
 """Tools for models that can only write text: each reply is one JSON object."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from uuid import uuid4
 
 import orjson
@@ -108,11 +108,7 @@ def _join(group: Sequence[BaseMessage]) -> BaseMessage:
     known = _JOINED(group[0])
     key = tuple(id(message) for message in group)
     if key not in known:
-        content = [block for message in group for block in _blocks(message)]
-        text = all(isinstance(message.content, str) for message in group)
-        joined = type(group[0])(
-            "\n\n".join(message.text for message in group) if text else content  # type: ignore[arg-type] -- both forms are content
-        )
+        joined = type(group[0])(_content(group))
         known[key] = (joined, tuple(group))
     return known[key][0]
 
@@ -123,7 +119,13 @@ _JOINED: Final = PerMessage[dict[tuple[int, ...], tuple[BaseMessage, tuple[BaseM
 """Joined messages by the ids of their parts, which are kept so that the ids stay theirs."""
 
 
-def _blocks(message: BaseMessage) -> list[object]:
+def _content(group: Sequence[BaseMessage]) -> str | list[str | dict[Any, Any]]:
+    if all(isinstance(message.content, str) for message in group):
+        return "\n\n".join(message.text for message in group)
+    return [block for message in group for block in _blocks(message)]
+
+
+def _blocks(message: BaseMessage) -> list[str | dict[Any, Any]]:
     if isinstance(message.content, str):
         return [{"type": "text", "text": message.content}]
     return list(message.content)

@@ -49,13 +49,14 @@ def in_native_form(reply: AIMessage) -> AIMessage:
     cut = reply.response_metadata.get("finish_reason") == "length"
     invalid: dict[str, str] = {}
     calls: list[ToolCall] = []
-    for number, call in enumerate([*reply.tool_calls, *reply.invalid_tool_calls]):
-        readable = number < len(reply.tool_calls)
+    for call in [*reply.tool_calls, *reply.invalid_tool_calls]:
         call_id = _unused(call["id"], [known["id"] or "" for known in calls])
-        args = dict(call["args"] or {}) if readable else {}  # type: ignore[arg-type] -- no text here
+        args = call["args"] if isinstance(call["args"], dict) else {}
         calls.append(ToolCall(name=call["name"] or "", args=args, id=call_id, type="tool_call"))
-        if cut or not readable:
-            invalid[call_id] = CUT_OFF if cut else _fault(call.get("args"), call.get("error"))
+        if cut:
+            invalid[call_id] = CUT_OFF
+        elif not isinstance(call["args"], dict):
+            invalid[call_id] = _fault(call["args"], call.get("error"))
     return AIMessage(
         content=reply.text,
         id=reply.id or f"run-{uuid4()}",

@@ -78,11 +78,13 @@ def as_tool(tool: Tool) -> BaseTool:
     name = getattr(tool, "__name__", repr(tool))
     if not tool.__doc__:
         raise ConfigError(f"The tool `{name}` has no docstring; models choose tools by it.")
-    kind = "coroutine" if iscoroutinefunction(tool) else "func"
-    made: BaseTool = StructuredTool.from_function(
-        **{kind: tool}, parse_docstring=True, error_on_invalid_docstring=False
+    is_async = iscoroutinefunction(tool)
+    return StructuredTool.from_function(
+        func=None if is_async else tool,
+        coroutine=tool if is_async else None,
+        parse_docstring=True,
+        error_on_invalid_docstring=False,
     )
-    return made
 
 
 def _line(tool: BaseTool) -> str:

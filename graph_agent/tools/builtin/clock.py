@@ -63,7 +63,7 @@ def _zone(wanted: str, moment: datetime.datetime) -> datetime.tzinfo:
 
 @cache
 def _zone_names() -> dict[str, str]:
-    """Map the names of all zones in lower case to their spelling; empty without zone data."""
+    """Map the names of all zones in lower case to their spelling."""
     # Some systems list the setting of the machine itself as a zone.
     return {name.lower(): name for name in sorted(available_timezones() - {"localtime"})}
 
@@ -87,11 +87,6 @@ def _fixed_offset(sign: str | None, hours: str | None, minutes: str | None) -> d
 def _unknown(wanted: str, key: str, matches: Iterable[str]) -> ToolException:
     names = _zone_names()
     shown = repr(wanted[:60])
-    if not names:
-        return ToolException(
-            f"The time zone {shown} cannot be looked up: this machine has no time zone data. "
-            "Ask for UTC, or give an offset such as +02:00."
-        )
     by_city = {low.rsplit("/", 1)[-1]: name for low, name in names.items()} | names
     close = [by_city[low] for part in (key, key.split(",")[0]) for low in _close(part, by_city)]
     nearest = list(dict.fromkeys([*matches, *close]))[:SUGGESTIONS]

@@ -115,7 +115,7 @@ class Folder:
                 raise ToolException(f"{name} is not a regular file. Choose another one.")
             descriptor = os.open(real, os.O_RDONLY | careful | getattr(os, "O_BINARY", 0))
             with os.fdopen(descriptor, "rb") as file:
-                self._check_open(os.fstat(descriptor), real, name)
+                self._check_open(descriptor, real, name)
                 data = file.read(self.limits.file_bytes + 1)
         except OSError as error:
             raise _unreadable(name, error) from error
@@ -157,10 +157,9 @@ class Folder:
         except (OSError, ToolException):
             return False
 
-    def _check_open(self, opened: os.stat_result, real: Path, name: str) -> None:
-        """Make sure that what was opened is what the checked path still names."""
-        unmoved = True
-        if not (unmoved and stat.S_ISREG(opened.st_mode)):
+    def _check_open(self, descriptor: int, real: Path, name: str) -> None:
+        opened = os.fstat(descriptor)
+        if not (stat.S_ISREG(opened.st_mode) and is_named_by(descriptor, real)):
             raise ToolException(f"{name} was replaced while it was opened. Try again.")
         if opened.st_size > self.limits.file_bytes:
             raise self._too_large(name, opened.st_size)
@@ -181,6 +180,16 @@ class Folder:
             f"There is no {shown(path)}. "
             f"In {self.name(nearest)} there is: {', '.join(first) or 'nothing'}{rest}."
         )
+
+
+def is_named_by(descriptor: int, real: Path) -> bool:
+    """Tell whether an open file is the one that a path names, without any link on the way.
+
+    A path is checked before it is opened; in between, a folder on it can become a link.
+    """
+    return Path(os.path.realpath(real)) == real and os.path.samestat(
+        os.fstat(descriptor), real.stat()
+    )
 
 
 def is_private(names: Iterable[str]) -> bool:

@@ -127,6 +127,17 @@ def test_it_stops_early_over_many_files(root: Path, limits: FileLimits, reason: 
     )
 
 
+def test_a_folder_that_is_too_full_is_skipped(root: Path) -> None:
+    for number in range(5):
+        write(root / f"a/full/{number}.txt", "apple")
+
+    assert searcher(root, FileLimits(entries=4))("apple", glob="*.md") == (
+        "a/deep/apples.md:1: # APPLE (ripe)\n"
+        "[Skipped as binary, too large or unreadable: 1.]\n"
+        "[Stopped early after 4 files and folders. Narrow the query, path or glob.]"
+    )
+
+
 def test_a_long_line_is_shown_around_the_match(root: Path) -> None:
     write(root / "long.txt", "x" * 5_000 + "needle" + "y" * 5_000)
 

@@ -1,0 +1,314 @@
+"""The agent in Python: ask it, watch it, interrupt it, resume it; async, or from sync code."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, cast
+from uuid import UUID, uuid4
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
+from langgraph.types import StateSnapshot
+
+from graph_agent.backends import Backend, memory_backend, open_backend
+from graph_agent.bridge import iterate_sync, run_sync
+from graph_agent.deps import Deps, as_language_model
+from graph_agent.errors import ConfigError, ThreadNotFoundError
+from graph_agent.events import End, WireEvent
+from graph_agent.graph import compile_graph
+from graph_agent.interrupts import Interrupt, InterruptQueue
+from graph_agent.models.language_model import LanguageModel
+from graph_agent.models.openai_compatible import CompatibleChatModel
+from graph_agent.models.registry import ModelRegistry
+from graph_agent.nodes.reporting import failure
+from graph_agent.settings import RunOptions, Settings
+from graph_agent.state import AgentInput, AgentState, RunUsage, StopReason
+from graph_agent.sync_graph import AgentGraph
+from graph_agent.threads import ThreadInfo, ThreadList
+from graph_agent.tools.registry import Tool, ToolRegistry
+from graph_agent.trace import StepRecord, step_records
+from graph_agent.usage import no_usage
+
+LAST_EVENTS = {"done", "error", "end"}
+"""Held back until the last step is saved, so that a client that saw them may go on at once."""
+
+Message = str | Sequence[str | dict[str, Any]]
+"""Text, or content blocks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentResult:
+    """What a run gave."""
+
+    answer: str
+    messages: list[BaseMessage]
+    """The whole thread: system, user, every assistant and tool message."""
+    steps: list[StepRecord]
+    """The tool calls of this run, in order."""
+    iterations: int
+    """Model calls of the loop."""
+    usage: RunUsage
+    elapsed: float
+    """Seconds."""
+    stop_reason: StopReason
+    thread_id: str
+    run_id: str
+
+
+class ReActAgent:
+    """Answers questions with tools; each thread is saved at every step and found by its id.
+
+    >>> from graph_agent.testing import ScriptedChatModel
+    >>> agent = ReActAgent(ScriptedChatModel(replies=["Hello!"]), database="memory:")
+    >>> agent.run_sync("Hi").answer
+    'Hello!'
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel | BaseChatModel | str | None = None,
+        tools: Iterable[Tool] = (),
+        *,
+        checkpointer: BaseCheckpointSaver[str] | None = None,
+        store: BaseStore | None = None,
+        models: ModelRegistry | None = None,
+        **settings: Any,
+    ) -> None:
+        """Set the agent up; nothing is opened yet.
+
+        Args:
+            model: A chat model, or a name that the registry knows; None takes what is set up.
+            tools: LangChain tools, or plain typed functions with a docstring.
+            checkpointer: Where threads are kept, in place of the `database` setting.
+            store: Where interrupts are queued, in place of the `database` setting.
+            models: The models that a run may choose by name.
+            settings: Any setting by its name (see `Settings`).
+
+        Raises:
+            ConfigError: A setting, the model's name or a tool is wrong.
+        """
+        self.settings = Settings.load(keywords=settings)
+        models = models or ModelRegistry(settings=self.settings)
+        self._deps = Deps(
+            model=as_language_model(model, models),
+            tools=ToolRegistry(tools),
+            settings=self.settings,
+            models=models,
+        )
+        given = checkpointer is not None or store is not None
+        self._given = memory_backend(checkpointer, store) if given else None
+        self._opened: tuple[asyncio.AbstractEventLoop, Backend, AgentGraph] | None = None
+
+    @property
+    def model(self) -> LanguageModel:
+        """The model that the loop and the synthesis use."""
+        return self._deps.model
+
+    @property
+    def tools(self) -> ToolRegistry:
+        """The tools on offer."""
+        return self._deps.tools
+
+    async def run(
+        self,
+        message: Message,
+        *,
+        thread_id: str | None = None,
+        options: RunOptions | None = None,
+    ) -> AgentResult:
+        """Ask a question and wait for the answer.
+
+        Args:
+            message: Text, or content blocks.
+            thread_id: The conversation it belongs to; None begins a new one.
+            options: Choices for this run only.
+
+        Raises:
+            ModelError: The endpoint failed; what was done until then is saved.
+            ThreadBusyError: A run is in progress on the thread.
+        """
+        thread_id = thread_id or new_thread_id()
+        last = [e async for e in self._run(thread_id, question(message), options)]
+        return await self._result(thread_id, last)
+
+    async def stream(
+        self,
+        message: Message,
+        *,
+        thread_id: str | None = None,
+        options: RunOptions | None = None,
+    ) -> AsyncIterator[WireEvent]:
+        """Ask a question and yield the run's events; the last ones are `done` or `error`, `end`.
+
+        Raises:
+            ThreadBusyError: A run is in progress on the thread.
+        """
+        async for event in self._reported(thread_id or new_thread_id(), question(message), options):
+            yield event
+
+    async def interrupt(self, thread_id: str, content: str) -> Interrupt:
+        """Add a message to the run in progress on a thread; it is answered in the same run."""
+        backend, _ = await self._open()
+        return await InterruptQueue(backend.store, thread_id).put(content)
+
+    async def resume(self, thread_id: str, *, options: RunOptions | None = None) -> AgentResult:
+        """Go on with an unfinished run from its last saved step.
+
+        Raises:
+            ThreadNotFoundError: There is no such thread.
+            ConfigError: Its last run is finished.
+        """
+        snapshot = await self.snapshot(thread_id)
+        if not snapshot.next and not snapshot.tasks:
+            raise ConfigError(f"Thread {thread_id} has nothing to resume: its last run ended.")
+        last = [e async for e in self._run(thread_id, None, options)]
+        return await self._result(thread_id, last)
+
+    async def snapshot(self, thread_id: str) -> StateSnapshot:
+        """Return a thread's state.
+
+        Raises:
+            ThreadNotFoundError: There is no such thread.
+        """
+        _, graph = await self._open()
+        snapshot = await graph.aget_state(config_for(thread_id))
+        if not snapshot.values:
+            raise ThreadNotFoundError(thread_id)
+        return snapshot
+
+    async def threads(self, limit: int = 50, offset: int = 0) -> list[ThreadInfo]:
+        """List threads, the one used last first."""
+        backend, _ = await self._open()
+        return await ThreadList(backend.store).newest(limit, offset)
+
+    def run_sync(self, message: Message, **choices: Any) -> AgentResult:
+        """Ask from a script or a notebook cell; see `run`."""
+        return run_sync(self.run(message, **choices))
+
+    def stream_sync(self, message: Message, **choices: Any) -> Iterator[WireEvent]:
+        """Watch from a script or a notebook cell; see `stream`."""
+        return iterate_sync(self.stream(message, **choices))
+
+    async def aclose(self) -> None:
+        """Close the database and the model's connections; the agent may be used again."""
+        if self._opened is not None:
+            _, backend, _ = self._opened
+            self._opened = None
+            await backend.close()
+        if isinstance(self.model.chat, CompatibleChatModel):
+            await self.model.chat.aclose()
+
+    def close(self) -> None:
+        """Close from sync code; see `aclose`."""
+        run_sync(self.aclose())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _reported(
+        self, thread_id: str, message: HumanMessage | None, options: RunOptions | None
+    ) -> AsyncIterator[WireEvent]:
+        """Yield a run's events and end quietly after an `error`: the event has told it."""
+        ended = False
+        try:
+            async for event in self._run(thread_id, message, options):
+                ended = ended or event["event"] == "end"
+                yield event
+        except Exception:
+            if not ended:
+                raise
+
+    async def _run(
+        self, thread_id: str, message: HumanMessage | None, options: RunOptions | None
+    ) -> AsyncIterator[WireEvent]:
+        """Yield a run's events, then raise what ended it early."""
+        backend, graph = await self._open()
+        async with backend.leases.hold(thread_id):
+            await ThreadList(backend.store).touch(thread_id, message.text if message else "")
+            last: list[WireEvent] = []
+            parts = graph.astream(
+                # Plain data: the input is checkpointed as it comes.
+                cast("AgentInput", {"messages": [message]}) if message else None,
+                config_for(thread_id, run_id=uuid4()),
+                context=options,
+                stream_mode="custom",
+                durability=self.settings.durability,
+                version="v2",
+            )
+            try:
+                async for part in parts:
+                    event = cast("WireEvent", part["data"])
+                    if event["event"] in LAST_EVENTS:
+                        last.append(event)
+                    else:
+                        yield event
+            except Exception as error:
+                for event in last or [failure(error).wire(), End().wire()]:
+                    yield event
+                raise
+        for event in last:
+            yield event
+
+    async def _result(self, thread_id: str, events: list[WireEvent]) -> AgentResult:
+        done = next(event["data"] for event in reversed(events) if event["event"] == "done")
+        state = AgentState(**(await self.snapshot(thread_id)).values)
+        system = SystemMessage(self.settings.system_prompt)
+        return AgentResult(
+            answer=done["answer"],
+            messages=[system, *state.messages],
+            steps=step_records(state.messages[state.turn["start"] :]),
+            iterations=done["iterations"],
+            usage=state.usage or no_usage(),
+            elapsed=done["elapsed"],
+            stop_reason=done["stop_reason"],
+            thread_id=thread_id,
+            run_id=done["run_id"],
+        )
+
+    async def _open(self) -> tuple[Backend, AgentGraph]:
+        """Open the database once for each event loop: its connections belong to one."""
+        loop = asyncio.get_running_loop()
+        if self._opened is None or (self._opened[0] is not loop and self._given is None):
+            backend = self._given or await open_backend(self.settings.database)
+            graph = compile_graph(
+                self._deps, checkpointer=backend.checkpointer, store=backend.store
+            )
+            self._opened = loop, backend, graph
+        return self._opened[1], self._opened[2]
+
+
+def question(message: Message) -> HumanMessage:
+    """Make the user's message, with an id of its own.
+
+    Raises:
+        ConfigError: It is empty.
+    """
+    if not message:
+        raise ConfigError("The message is empty. Write a question.")
+    content = message if isinstance(message, str) else list(message)
+    return HumanMessage(content, id=str(uuid4()))
+
+
+def new_thread_id() -> str:
+    """Name a new conversation."""
+    return str(uuid4())
+
+
+def config_for(thread_id: str, *, run_id: UUID | None = None) -> RunnableConfig:
+    """Return the config by which LangGraph finds a thread, and names a run."""
+    config = RunnableConfig(configurable={"thread_id": thread_id})
+    if run_id is not None:
+        config["run_id"] = run_id
+    return config

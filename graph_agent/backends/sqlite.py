@@ -1,0 +1,70 @@
+"""Threads in one SQLite file."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import aiosqlite
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+from graph_agent.backends.backend import Backend
+from graph_agent.backends.leases import FileLeases
+from graph_agent.errors import ConfigError
+
+BUSY_TIMEOUT = 30.0
+"""Seconds to wait for another writer of the same file."""
+
+
+class _Connection(aiosqlite.Connection):
+    """A connection whose thread lets the process end, also where nobody closed it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            # Autocommit, as the store demands; the saver commits by itself.
+            lambda: sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT),
+            iter_chunk_size=64,
+        )
+        self._thread.daemon = True
+
+
+async def open_sqlite(file: str) -> Backend:
+    """Open or create the file, and what is stored in it.
+
+    Raises:
+        ConfigError: The file cannot be opened, or is no SQLite database.
+    """
+    try:
+        path = await asyncio.to_thread(_prepared, file)
+        connections = [await _connect(path), await _connect(path)]
+        saver, store = AsyncSqliteSaver(connections[0]), AsyncSqliteStore(connections[1])
+        await saver.setup()
+        await store.setup()
+    except (OSError, sqlite3.Error) as error:
+        raise ConfigError(
+            f"The database {file} cannot be opened: {error}. Check the path, or set "
+            "GRAPH_AGENT_DATABASE."
+        ) from error
+
+    async def close() -> None:
+        await store.__aexit__(None, None, None)
+        for connection in connections:
+            await connection.close()
+
+    leases = FileLeases(path.with_name(f"{path.name}-leases"))
+    return Backend(checkpointer=saver, store=store, leases=leases, close=close)
+
+
+def _prepared(file: str) -> Path:
+    path = Path(file).expanduser()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+async def _connect(path: Path) -> aiosqlite.Connection:
+    connection = await _Connection(path)
+    # With a write-ahead log, NORMAL survives a killed process; only a power cut can lose the
+    # newest steps.
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL"):
+        await connection.execute(f"PRAGMA {pragma}")
+    return connection
