@@ -76,6 +76,7 @@ class ReActAgent:
         checkpointer: BaseCheckpointSaver[str] | None = None,
         store: BaseStore | None = None,
         models: ModelRegistry | None = None,
+        fast_model: LanguageModel | BaseChatModel | None = None,
         **settings: Any,
     ) -> None:
         """Set the agent up; nothing is opened yet.
@@ -86,6 +87,7 @@ class ReActAgent:
             checkpointer: Where threads are kept, in place of the `database` setting.
             store: Where interrupts are queued, in place of the `database` setting.
             models: The models that a run may choose by name.
+            fast_model: Selects tools and summarises; None means `model`.
             settings: Any setting by its name (see `Settings`).
 
         Raises:
@@ -98,6 +100,7 @@ class ReActAgent:
             tools=ToolRegistry(tools),
             settings=self.settings,
             models=models,
+            fast_model=as_language_model(fast_model, models) if fast_model else None,
         )
         given = checkpointer is not None or store is not None
         self._given = memory_backend(checkpointer, store) if given else None

@@ -4,6 +4,7 @@ It works from a script and from a notebook cell, whose own loop is busy with the
 """
 
 import asyncio
+import atexit
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from functools import cache
@@ -11,13 +12,32 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+STOP_PATIENCE = 5.0
+"""Seconds that the end of the process waits for the loop."""
+
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     # A daemon: a script must be able to end while the loop waits.
-    threading.Thread(target=loop.run_forever, name="graph-agent", daemon=True).start()
+    thread = threading.Thread(target=loop.run_forever, name="graph-agent", daemon=True)
+    thread.start()
+    atexit.register(_stop, loop, thread)
     return loop
+
+
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """Cancel what still waits, so that nothing complains when the process ends."""
+
+    async def cancel_all() -> None:
+        waiting = asyncio.all_tasks() - {asyncio.current_task()}
+        for work in waiting:
+            work.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    asyncio.run_coroutine_threadsafe(cancel_all(), loop).result(STOP_PATIENCE)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(STOP_PATIENCE)
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:

@@ -7,22 +7,22 @@ SYSTEM_PROMPT = (
 
 JSON_MODE = """{system}
 
-You can use these tools:
+Each reply is exactly one JSON object, in one of two forms:
+{{{first}"type": "tool_call", "tool": "<name>", "args": {{...}}{last}}} calls a tool; \
+its result comes in the next message.
+{{{first}"type": "final_answer", "answer": "<text>"{last}}} answers the user and ends the task.
+
+Tools:
 {tools}
 
-Reply with exactly one JSON object and nothing else.
-To use a tool: {{{reasoning_first}"type": "tool_call", "tool": "<name>", \
-"args": {{<arguments>}}{reasoning_last}}}
-To answer: {{{reasoning_first}"type": "final_answer", "answer": "<text>"{reasoning_last}}}
-You cannot compute, know the time or know the user's data by yourself: call a tool first. \
-Answer only when the observations hold what was asked."""
+You cannot compute, know the time or the user's data by yourself: call the tool first."""
 
 JSON_MODE_NO_TOOLS = """{system}
 
-Reply with exactly one JSON object and nothing else:
-{{{reasoning_first}"type": "final_answer", "answer": "<text>"{reasoning_last}}}"""
+Each reply is exactly one JSON object:
+{{{first}"type": "final_answer", "answer": "<text>"{last}}}"""
 
-OBSERVATION = "Observation from {tool}:\n{content}"
+OBSERVATION = "Observation: {content}"
 
 REFORMAT = (
     "Your last reply could not be used: {fault}. Reply again with exactly one JSON object, "

@@ -1,5 +1,6 @@
 """Tools for models that can only write text: each reply is one JSON object."""
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
 from uuid import uuid4
@@ -42,8 +43,8 @@ class JsonModeProtocol:
             prompt.format(
                 system=system,
                 tools="\n".join(_describe(t.name, t.description, schemas[t.name]) for t in chosen),
-                reasoning_first=f"{REASONING_KEY}, " if reasoning == "first" else "",
-                reasoning_last=f", {REASONING_KEY}" if reasoning == "last" else "",
+                first=f"{REASONING_KEY}, " if reasoning == "first" else "",
+                last=f", {REASONING_KEY}" if reasoning == "last" else "",
             )
         )
         self._schemas = schemas
@@ -73,7 +74,7 @@ def as_text(message: BaseMessage) -> BaseMessage:
 def _translate(message: BaseMessage) -> BaseMessage:
     match message:
         case ToolMessage():
-            return HumanMessage(OBSERVATION.format(tool=message.name, content=message.text))
+            return HumanMessage(OBSERVATION.format(content=message.text))
         case AIMessage() if marked(message) != "unreadable":
             return AIMessage("\n".join(_actions(message)))
     return message
@@ -161,6 +162,21 @@ def _asked_again(view: Sequence[BaseMessage]) -> bool:
     return last is not None and marked(last) == "unreadable"
 
 
-def _describe(name: str, description: str, schema: dict[str, object]) -> str:
-    properties = schema.get("properties") or {}
-    return f"- {name}: {description}\n  args: {orjson.dumps(properties).decode()}"
+def _describe(name: str, description: str, schema: dict[str, Any]) -> str:
+    """Write a tool as a signature with its words: shorter than its schema, and read as well."""
+    properties: dict[str, dict[str, Any]] = schema.get("properties") or {}
+    signature = ", ".join(f"{key}: {_type(about)}" for key, about in properties.items())
+    lines = [f"- {name}({signature}): {description}"]
+    lines += [
+        f"    {key}: {about['description']}"
+        for key, about in properties.items()
+        if about.get("description")
+    ]
+    return "\n".join(lines)
+
+
+def _type(about: dict[str, Any]) -> str:
+    kinds = about.get("anyOf") or [about]
+    names = [str(kind.get("type") or kind.get("const") or "object") for kind in kinds]
+    choices = about.get("enum")
+    return " | ".join(json.dumps(c) for c in choices) if choices else " | ".join(names)

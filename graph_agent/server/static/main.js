@@ -141,7 +141,7 @@ async function openThread(id) {
   composer.notice();
   side.mark(id);
   showWelcome(id === null);
-  composer.focus();
+  if (matchMedia("(pointer: fine)").matches) composer.focus(); // Elsewhere a keyboard would cover the page.
   if (id === null) return;
   try {
     const thread = await api.readThread(id);

@@ -52,7 +52,7 @@ function safe(html) {
   // A document made by DOMParser is inert: it runs no script and fetches no image.
   const { body } = new DOMParser().parseFromString(html, "text/html");
   body.querySelectorAll("img").forEach((image) => image.replaceWith(imageInWords(image)));
-  const fragment = body;
+  const fragment = DOMPurify.sanitize(body.innerHTML, RULES);
   fragment.querySelectorAll("[class]").forEach(keepLanguageOnly);
   fragment.querySelectorAll("a[href]").forEach(openElsewhere);
   fragment.querySelectorAll("input").forEach(keepCheckboxOnly);

@@ -60,7 +60,7 @@ export class Run {
   }
 
   async #reconnect() {
-    let message = "The connection to the server was lost. The run goes on there.";
+    let message = "The connection to the server was lost. Reconnect to see the rest of this run.";
     for (;;) {
       this.lost = true;
       await this.#turn.offerRetry(message);

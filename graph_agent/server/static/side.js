@@ -16,6 +16,7 @@ export class Side {
     for (const id of ["new-thread", "new-thread-bar"]) byId(id).addEventListener("click", onnew);
     this.#opener.addEventListener("click", () => this.#open(true));
     byId("side-close").addEventListener("click", () => this.#open(false));
+    matchMedia("(width > 48rem)").addEventListener("change", () => this.close());
     this.#shade.addEventListener("click", () => this.#open(false));
     this.#list.addEventListener("click", (event) => event.target.closest("a") && this.#open(false));
   }
@@ -45,6 +46,7 @@ export class Side {
   #open(yes) {
     this.#side.classList.toggle("open", yes);
     this.#shade.hidden = !yes;
+    document.querySelector(".stage").inert = yes; // The keyboard stays in the drawer.
     this.#opener.setAttribute("aria-expanded", String(yes));
     (yes ? byId("side-close") : this.#opener).focus();
   }

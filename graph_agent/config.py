@@ -1,0 +1,140 @@
+"""Reads `graph-agent.toml` and the environment, and makes the agent that they describe."""
+
+import importlib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from graph_agent.agent import ReActAgent
+from graph_agent.errors import ConfigError
+from graph_agent.models.registry import ModelRegistry
+from graph_agent.models.spec import ModelSpec
+from graph_agent.settings import Settings, describe
+from graph_agent.tools.builtin import BUILTIN
+from graph_agent.tools.registry import Tool
+
+FILE_NAME = "graph-agent.toml"
+
+
+class ToolsConfig(BaseModel):
+    """The `[tools]` table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    use: list[str] = list(BUILTIN)
+    """Names of shipped tools, and `module:name` of your own."""
+    root: str = "."
+    """The folder below which files are searched and read."""
+
+
+class FileConfig(BaseModel):
+    """What the file may hold; an unknown key is an error that names it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    default_model: str | None = None
+    fast_model: str | None = None
+    """Selects tools and summarises."""
+    models: dict[str, ModelSpec] = {}
+    agent: dict[str, Any] = {}
+    """Settings by their names."""
+    tools: ToolsConfig = ToolsConfig()
+
+
+class Config:
+    """Everything that was set up, read and checked once."""
+
+    def __init__(
+        self,
+        file: FileConfig,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        keywords: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.file = file
+        self.settings = Settings.load(environ, file=file.agent, keywords=keywords)
+        self.models = ModelRegistry(
+            file.models, default=file.default_model, settings=self.settings, environ=environ
+        )
+
+    def tools(self) -> list[Tool]:
+        """Build the tools that the file names.
+
+        Raises:
+            ConfigError: There is no such tool.
+        """
+        root = Path(self.file.tools.root)
+        return [named_tool(name, root) for name in self.file.tools.use]
+
+    def agent(self, model: str | None = None) -> ReActAgent:
+        """Make the agent, with the model of that name or the one that was set up.
+
+        Raises:
+            ConfigError: There is no such model, or no model at all.
+        """
+        fast = self.file.fast_model
+        return ReActAgent(
+            self.models.get(model),
+            self.tools(),
+            models=self.models,
+            fast_model=self.models.get(fast) if fast else None,
+            **self.settings.model_dump(),
+        )
+
+
+def load_config(
+    path: Path | None = None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    **keywords: Any,
+) -> Config:
+    """Read the config file, if there is one, and the environment.
+
+    Args:
+        path: The file; None means `GRAPH_AGENT_CONFIG`, else `graph-agent.toml` in the working
+            folder, else none.
+        environ: The environment.
+        keywords: Settings that win over both.
+
+    Raises:
+        ConfigError: A file that was named is missing, or something in it is wrong.
+    """
+    named = path or (Path(found) if (found := environ.get("GRAPH_AGENT_CONFIG")) else None)
+    file = named or Path(FILE_NAME)
+    if named is None and not file.exists():
+        return Config(FileConfig(), environ=environ, keywords=keywords)
+    return Config(_read(file), environ=environ, keywords=keywords)
+
+
+def named_tool(name: str, root: Path) -> Tool:
+    """Return the shipped tool of that name, or import `module:name`.
+
+    Raises:
+        ConfigError: There is no such tool.
+    """
+    if name in BUILTIN:
+        return BUILTIN[name](root)
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        known = ", ".join(BUILTIN)
+        raise ConfigError(f"There is no tool `{name}`. Shipped: {known}; yours: `module:name`.")
+    try:
+        tool: Tool = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"The tool `{name}` cannot be imported: {error}.") from error
+    return tool
+
+
+def _read(path: Path) -> FileConfig:
+    try:
+        return FileConfig.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(f"The config file {path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The config file {path} is no valid TOML: {error}.") from error
+    except ValidationError as error:
+        raise ConfigError(describe(error, source=str(path))) from error
