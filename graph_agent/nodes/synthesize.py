@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.messages import SystemMessage as System
@@ -131,12 +133,11 @@ def _request(state: AgentState, deps: Deps) -> list[BaseMessage]:
 
 def _placed(state: AgentState, answer: str) -> AIMessage:
     draft = pending_answer(state.messages)
+    kept: dict[str, Any] = {"kind": "answer"}
     if draft is None:
-        return AIMessage(answer)
-    if draft.text == answer:
-        return draft
-    kept = {**draft.additional_kwargs, "draft": draft.text}
-    return AIMessage(answer, id=draft.id, additional_kwargs=kept)
+        return AIMessage(answer, id=str(uuid4()), additional_kwargs=kept)
+    kept |= {"draft": draft.text} if draft.text != answer else {}
+    return AIMessage(answer, id=draft.id, additional_kwargs=draft.additional_kwargs | kept)
 
 
 def _end(

@@ -28,8 +28,9 @@ def check_events(events: Sequence[Mapping[str, Any]], *, resumed: bool = False) 
     kinds: list[str] = []
     for index, event in enumerate(events):
         try:
-            kinds.append(kind_of(event))
-            order.take(kinds[-1], event["data"])
+            kind = kind_of(event)
+            order.take(kind, event["data"])
+            kinds.append(kind)
         except AssertionError as error:
             before = ", ".join(kinds[-_LAST_KINDS:]) or "nothing"
             raise AssertionError(f"Event {index}: {error}. Up to there: {before}.") from None

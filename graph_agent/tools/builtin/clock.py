@@ -50,6 +50,7 @@ def _zone(wanted: str, moment: datetime.datetime) -> datetime.tzinfo:
     """Find a zone by its name, by a city in it, or by an offset from UTC."""
     key = "_".join(wanted.split()).lower()
     offset = _OFFSET.fullmatch(key)
+    # Offsets come before names: the zone that ends in `GMT+5` is five hours behind, not ahead.
     if offset:
         return _fixed_offset(*offset.groups())
     names = _zone_names()
@@ -69,12 +70,8 @@ def _zone_names() -> dict[str, str]:
 
 
 def _by_last_parts(key: str) -> list[str]:
-    """Find the zones that end in a city, or in a region and a city.
-
-    The zones below `Etc/` are left out: in them `GMT+5` is five hours behind.
-    """
-    names = _zone_names().items()
-    return [name for low, name in names if low.endswith(f"/{key}") and not low.startswith("etc/")]
+    """Find the zones that end in a city, or in a region and a city."""
+    return [name for low, name in _zone_names().items() if low.endswith(f"/{key}")]
 
 
 def _fixed_offset(sign: str | None, hours: str | None, minutes: str | None) -> datetime.timezone:

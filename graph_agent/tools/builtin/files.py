@@ -7,7 +7,7 @@ from pathlib import Path
 from langchain_core.tools import BaseTool, ToolException, tool
 
 from graph_agent.tools.builtin.folder import DEFAULT_LIMITS, FileLimits, Folder
-from graph_agent.tools.builtin.search import search_files_tool, text_lines
+from graph_agent.tools.builtin.search import file_text, search_files_tool, text_lines
 
 
 def file_tools(root: Path, limits: FileLimits = DEFAULT_LIMITS) -> list[BaseTool]:
@@ -70,9 +70,10 @@ def read_file_tool(root: Path, limits: FileLimits = DEFAULT_LIMITS) -> BaseTool:
         if real.is_dir():
             raise ToolException(f"{name} is a folder. Use list_files to see what is in it.")
         data = folder.read(real)
-        lines = text_lines(data)
-        if lines is None:
+        text = file_text(data)
+        if text is None:
             return f"{name} is a binary file of {len(data)} bytes; there is no text to read in it."
+        lines = text_lines(text)
         if not lines:
             return f"{name} is empty."
         first = max(offset, 1)

@@ -29,7 +29,7 @@ SECRET_NAMES = (
 """Patterns of names, in lower case, of files and folders that stay closed."""
 _SECRET = re.compile("|".join(translate(pattern) for pattern in SECRET_NAMES))
 SHOWN_CHARACTERS = 200
-"""Length of a path in a message; a longer one is cut."""
+"""Length up to which a message repeats a path that the model gave."""
 SHOWN_NAMES = 20
 """Names that a message about a missing file lists, at most."""
 
@@ -125,7 +125,7 @@ class Folder:
 
     def name(self, path: Path) -> str:
         """Write a path below the root as the model sees it: relative, with `/`, escaped."""
-        return shown(path.relative_to(self.root).as_posix())
+        return escaped(path.relative_to(self.root).as_posix())
 
     def names(self, entries: Iterable[os.DirEntry[str]]) -> list[str]:
         """Write entries as the model sees them; a folder ends in `/`."""
@@ -198,13 +198,17 @@ def is_private(names: Iterable[str]) -> bool:
 
 
 def shown(path: str) -> str:
-    r"""Write a path on one line, with line breaks and control characters escaped, and cut.
+    """Write what a model gave as a path for a message: escaped, and cut if it is long."""
+    return escaped(path if len(path) <= SHOWN_CHARACTERS else f"{path[:SHOWN_CHARACTERS]}…")
 
-    >>> print(shown("a\nb.txt"))
+
+def escaped(path: str) -> str:
+    r"""Write a path on one line, with line breaks and other control characters escaped.
+
+    >>> print(escaped("a\nb.txt"))
     a\nb.txt
     """
-    cut = path if len(path) <= SHOWN_CHARACTERS else f"{path[:SHOWN_CHARACTERS]}…"
-    return "".join(_visible_character(character) for character in cut)
+    return "".join(_visible_character(character) for character in path)
 
 
 def _visible_character(character: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from langchain_core.tools import BaseTool, ToolException, tool
 
-from graph_agent.tools.builtin.folder import DEFAULT_LIMITS, FileLimits, Folder, shown
+from graph_agent.tools.builtin.folder import DEFAULT_LIMITS, SHOWN_CHARACTERS, FileLimits, Folder
 
 
 def search_files_tool(root: Path, limits: FileLimits = DEFAULT_LIMITS) -> BaseTool:
@@ -36,15 +36,14 @@ def search_files_tool(root: Path, limits: FileLimits = DEFAULT_LIMITS) -> BaseTo
     return search_files
 
 
-def text_lines(data: bytes) -> list[str] | None:
-    """Split a file into its lines without their ends; None where it is binary.
+def file_text(data: bytes) -> str | None:
+    """Decode a file, with U+FFFD for what is not UTF-8; None where a NUL byte makes it binary."""
+    return None if b"\0" in data else data.decode("utf-8-sig", errors="replace")
 
-    What is not UTF-8 in a text is replaced by U+FFFD. A NUL byte makes a file binary.
-    """
-    if b"\0" in data:
-        return None
-    text = io.StringIO(data.decode("utf-8-sig", errors="replace"), newline=None)
-    return [line.removesuffix("\n") for line in text]
+
+def text_lines(text: str) -> list[str]:
+    """Split a text into its lines, without their ends."""
+    return [line.removesuffix("\n") for line in io.StringIO(text, newline=None)]
 
 
 class _Search:
@@ -53,6 +52,7 @@ class _Search:
     def __init__(self, folder: Folder, query: str) -> None:
         self.folder = folder
         self.query = query
+        self.wanted = query.casefold()
         self.limits = folder.limits
         self.found: list[str] = []
         self.searched = 0
@@ -72,7 +72,7 @@ class _Search:
         notes = []
         if not self.found:
             where = f"{self.searched} searched {'file' if self.searched == 1 else 'files'}"
-            notes.append(f"No line contains {shown(self.query)!r} in {where}.")
+            notes.append(f"No line contains {self.query[:SHOWN_CHARACTERS]!r} in {where}.")
         if self.skipped:
             notes.append(f"[Skipped as binary, too large or unreadable: {self.skipped}.]")
         if self.stopped:
@@ -113,20 +113,24 @@ class _Search:
             self.skipped += 1
             return
         self.bytes_read += len(data)
-        lines = text_lines(data)
-        if lines is None:
+        text = file_text(data)
+        if text is None:
             self.skipped += 1
             return
         self.searched += 1
-        wanted = self.query.casefold()
+        # Most files hold no match, and are done without a look at each line.
+        if self.wanted in text.casefold():
+            self._search_lines(text_lines(text), self.folder.name(path))
+
+    def _search_lines(self, lines: list[str], name: str) -> None:
         for number, line in enumerate(lines, 1):
-            position = line.casefold().find(wanted)
+            position = line.casefold().find(self.wanted)
             if position < 0:
                 continue
             if len(self.found) == self.limits.matches:
                 self.stopped = f"{self.limits.matches} matches"
                 return
-            self.found.append(f"{self.folder.name(path)}:{number}: {self._cut(line, position)}")
+            self.found.append(f"{name}:{number}: {self._cut(line, position)}")
 
     def _cut(self, line: str, position: int) -> str:
         """Show the part of a line around a match."""

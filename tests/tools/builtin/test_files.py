@@ -2,10 +2,13 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langchain_core.tools import BaseTool, ToolException
 
 from graph_agent.errors import ConfigError
@@ -31,6 +34,13 @@ def root(tmp_path: Path) -> Path:
     write(root / "docs/guide.md", "# Guide\n")
     write(tmp_path / "outside.txt", "out of bounds")
     return root
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tree = tmp_path_factory.mktemp("tree")
+    write(tree / "a/a.txt", "text")
+    return tree
 
 
 @pytest.fixture
@@ -293,6 +303,22 @@ def test_a_folder_that_became_a_link_is_noticed(root: Path) -> None:
 
     with (root / "docs/guide.md").open() as file:
         assert not is_named_by(file.fileno(), root / "docs/guide.md")
+
+
+@given(path=st.text(), glob=st.text(alphabet="*?[]!^-a/.\\{}"), query=st.text())
+@settings(deadline=None)
+def test_no_arguments_raise_anything_but_a_tool_exception(
+    tree: Path, path: str, glob: str, query: str
+) -> None:
+    call = caller(tree)
+    for name, arguments in [
+        ("list_files", {"path": path}),
+        ("read_file", {"path": path}),
+        ("search_files", {"query": query, "path": path}),
+        ("search_files", {"query": query, "glob": glob}),
+    ]:
+        with suppress(ToolException):
+            assert call(name, **arguments) != ""
 
 
 def test_a_root_that_is_no_folder_is_a_configuration_error(tmp_path: Path) -> None:
