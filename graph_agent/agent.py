@@ -16,7 +16,7 @@ from langgraph.types import StateSnapshot
 
 from graph_agent.backends import Backend, memory_backend, open_backend
 from graph_agent.bridge import iterate_sync, run_sync
-from graph_agent.deps import Deps, as_language_model
+from graph_agent.deps import Deps
 from graph_agent.errors import ConfigError, ThreadNotFoundError
 from graph_agent.events import End, WireEvent
 from graph_agent.graph import compile_graph
@@ -96,11 +96,11 @@ class ReActAgent:
         self.settings = Settings.load(keywords=settings)
         self._models = models = models or ModelRegistry(settings=self.settings)
         self._deps = Deps(
-            model=as_language_model(model, models),
+            model=models.wrapped(model),
             tools=ToolRegistry(tools),
             settings=self.settings,
             models=models,
-            fast_model=as_language_model(fast_model, models) if fast_model else None,
+            fast_model=models.wrapped(fast_model) if fast_model else None,
         )
         given = checkpointer is not None or store is not None
         self._given = memory_backend(checkpointer, store) if given else None

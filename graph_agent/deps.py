@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
 from langgraph.runtime import Runtime
 
@@ -99,14 +98,3 @@ class Deps:
         """Join our system prompt and a caller's system messages: endpoints take only one."""
         further = [m.text for m in state.messages if isinstance(m, SystemMessage)]
         return "\n\n".join([self.settings.system_prompt, *further])
-
-
-def as_language_model(
-    model: LanguageModel | BaseChatModel | str | None, models: ModelRegistry
-) -> LanguageModel:
-    """Accept a model in any form: ours, LangChain's, a registry name, or the one to be found."""
-    if isinstance(model, LanguageModel):
-        return model
-    if isinstance(model, BaseChatModel):
-        return LanguageModel.of(model)
-    return models.get(model)

@@ -15,7 +15,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from graph_agent import nodes
-from graph_agent.deps import Deps, as_language_model
+from graph_agent.deps import Deps
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.nodes.reporting import bound
@@ -94,7 +94,7 @@ def build_graph(
     chosen = Settings.load(keywords=settings)
     models = models or ModelRegistry(settings=chosen)
     deps = Deps(
-        model=as_language_model(model, models),
+        model=models.wrapped(model),
         tools=ToolRegistry(tools),
         settings=chosen,
         models=models,

@@ -78,6 +78,21 @@ class ModelRegistry:
             return "local"
         raise ConfigError(NOTHING_FOUND)
 
+    def wrapped(self, model: LanguageModel | BaseChatModel | str | None) -> LanguageModel:
+        """Accept a model in any form: ours, LangChain's, a name, or None for the default.
+
+        Raises:
+            ConfigError: There is no such model, or no model at all.
+        """
+        if isinstance(model, LanguageModel):
+            return model
+        if isinstance(model, BaseChatModel):
+            settings = self._settings
+            return LanguageModel.of(
+                model, timeout=settings.model_timeout, retry=RetryPolicy.of(settings)
+            )
+        return self.get(model)
+
     def by_hint(self, hint: str) -> LanguageModel | None:
         """Return the first model that is good for `hint`."""
         return next((self.get(name) for name, s in self.specs.items() if hint in s.hints), None)
@@ -116,9 +131,7 @@ class ModelRegistry:
             abilities=spec.abilities.over(known),
             small=_local(spec) or is_small(spec.model),
             timeout=self._settings.model_timeout,
-            retry=RetryPolicy(
-                max_retries=self._settings.max_retries, deadline=self._settings.retry_deadline
-            ),
+            retry=RetryPolicy.of(self._settings),
             **{key: value for key, value in sizes.items() if value is not None},
         )
 

@@ -11,6 +11,7 @@ import openai
 
 from graph_agent.errors import ModelUnavailableError
 from graph_agent.models.failures import classify
+from graph_agent.settings import Settings
 
 FIRST_WAIT = 0.5
 """Seconds before the second try; each further wait doubles."""
@@ -30,6 +31,11 @@ class RetryPolicy:
     """Seconds after which no further try starts."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     """Waits between tries; a test passes its own."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> "RetryPolicy":
+        """Read the policy from the settings."""
+        return cls(max_retries=settings.max_retries, deadline=settings.retry_deadline)
 
     async def call(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Run `attempt` until it succeeds, is refused, or the policy is used up.

@@ -60,6 +60,12 @@ def _calls(state: AgentState) -> list[Call]:
     reply = next(m for m in reversed(state.messages) if isinstance(m, AIMessage))
     invalid = reply.additional_kwargs.get("invalid", {})
     return [
-        Call(id=call["id"], name=call["name"], args=call["args"], invalid=invalid.get(call["id"]))
+        Call(
+            id=call["id"],
+            message_id=f"{reply.id}-{call['id']}",
+            name=call["name"],
+            args=call["args"],
+            invalid=invalid.get(call["id"]),
+        )
         for call in open_calls(state.messages)
     ]

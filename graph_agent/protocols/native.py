@@ -1,6 +1,6 @@
 """Tools by the provider's own API."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -35,22 +35,23 @@ class NativeProtocol:
     async def ask(self, model: LanguageModel, view: Sequence[BaseMessage]) -> Move:
         """Ask with the tools on offer; the reply's calls, or its text, are the move."""
         reply = await model.ask([self._system, *view], tools=self._tools)
-        message = in_native_form(reply)
+        taken = {call["id"] for m in view if isinstance(m, AIMessage) for call in m.tool_calls}
+        message = in_native_form(reply, taken)
         return Move(messages=[message], reasoning=reasoning_of(message), reply=reply)
 
 
-def in_native_form(reply: AIMessage) -> AIMessage:
+def in_native_form(reply: AIMessage, taken: Collection[str | None] = ()) -> AIMessage:
     """Rebuild a reply as the thread keeps it.
 
     Calls that could not be read stay among the calls, with empty arguments, so that they get an
     answer and go back as valid JSON; `additional_kwargs["invalid"]` says why they are not run.
-    Calls get ids that no other call of the thread has.
+    A call keeps its id unless it has none or the id is taken: some servers repeat theirs.
     """
     cut = reply.response_metadata.get("finish_reason") == "length"
     invalid: dict[str, str] = {}
     calls: list[ToolCall] = []
     for call in [*reply.tool_calls, *reply.invalid_tool_calls]:
-        call_id = _unused(call["id"], [known["id"] or "" for known in calls])
+        call_id = _unused(call["id"], [*taken, *(known["id"] for known in calls)])
         args = call["args"] if isinstance(call["args"], dict) else {}
         calls.append(ToolCall(name=call["name"] or "", args=args, id=call_id, type="tool_call"))
         if cut:
@@ -77,7 +78,7 @@ def _kept(reply: AIMessage) -> dict[str, str]:
     return {"reasoning_content": reasoning} if reasoning else {}
 
 
-def _unused(call_id: str | None, known: list[str]) -> str:
+def _unused(call_id: str | None, known: Collection[str | None]) -> str:
     return call_id if call_id and call_id not in known else f"call_{uuid4().hex[:24]}"
 
 

@@ -27,6 +27,7 @@ class StrictEndpoint:
 
     Requests are checked as the profile's server does; a refused one uses no reply up. On
     leaving the context, and in `check`, what went wrong is raised as an `AssertionError`.
+    `async with` does the same without ever blocking the test's event loop.
 
     Example:
         >>> import httpx
@@ -125,8 +126,23 @@ class StrictEndpoint:
         trace: TracebackType | None,
     ) -> None:
         self._server.close()
-        if error is not None:
-            return
+        if error is None:
+            self._conclude()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self._server.close)
+        if error is None:
+            self._conclude()
+
+    def _conclude(self) -> None:
         self.check()
         if self._replies and not self._allow_unserved:
             raise AssertionError(

@@ -106,9 +106,9 @@ class ScriptedChatModel(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         reply = self._next(messages, streamed=True, parameters=kwargs)
         for word in reply.text.splitlines(keepends=True):
-            yield ChatGenerationChunk(message=AIMessageChunk(word, id=reply.id))
+            yield ChatGenerationChunk(message=AIMessageChunk(content=word, id=reply.id))
         last = AIMessageChunk(
-            "",
+            content="",
             id=reply.id,
             usage_metadata=reply.usage_metadata,
             tool_call_chunks=[

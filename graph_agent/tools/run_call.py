@@ -20,6 +20,8 @@ class Call:
     """One call as the model made it."""
 
     id: str
+    message_id: str
+    """What its result is called in the thread: call ids come from servers, and some repeat them."""
     name: str
     args: dict[str, Any]
     invalid: str | None = None
@@ -62,7 +64,7 @@ async def _run(call: Call, tools: ToolRegistry, seconds: float) -> ToolMessage:
     async with asyncio.timeout(seconds):
         results = await node.ainvoke([request])
     message: ToolMessage = results[0] if isinstance(results, list) else results["messages"][0]
-    message.id = f"tool-{call.id}"
+    message.id = call.message_id
     if not isinstance(message.content, list):
         message.content = result_text(message.content)
     return message
@@ -70,7 +72,7 @@ async def _run(call: Call, tools: ToolRegistry, seconds: float) -> ToolMessage:
 
 def _failure(call: Call, text: str) -> ToolMessage:
     return ToolMessage(
-        text, tool_call_id=call.id, name=call.name, id=f"tool-{call.id}", status="error"
+        text, tool_call_id=call.id, name=call.name, id=call.message_id, status="error"
     )
 
 

@@ -1,5 +1,6 @@
 """The endpoint's life: what it serves, records, refuses, and complains about at its end."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from blockbuster import blockbuster_ctx
 
 from graph_agent.testing.endpoint import StrictEndpoint
 from graph_agent.testing.profiles import PROFILES
@@ -307,3 +309,22 @@ def test_reasoning_is_remembered_between_requests(ask: Ask) -> None:
         returned = ask(endpoint, messages=[asked, message, result])
 
     assert (changed.status_code, returned.status_code) == (400, 200)
+
+
+@pytest.mark.anyio
+async def test_an_async_context_never_blocks_the_loop(question: dict[str, Any]) -> None:
+    async with httpx.AsyncClient() as client:
+        with blockbuster_ctx():
+            async with StrictEndpoint(lambda body: "ok") as endpoint:
+                url = f"{endpoint.base_url}/chat/completions"
+                posts = [client.post(url, json=question) for _ in range(20)]
+                answers = [content(response) for response in await asyncio.gather(*posts)]
+
+    assert answers == ["ok"] * 20
+
+
+@pytest.mark.anyio
+async def test_an_async_context_complains_as_a_sync_one_does(question: dict[str, Any]) -> None:
+    with pytest.raises(AssertionError, match="asked 1 times, scripted 0 replies"):
+        async with StrictEndpoint() as endpoint, httpx.AsyncClient() as client:
+            await client.post(f"{endpoint.base_url}/chat/completions", json=question)

@@ -1,0 +1,118 @@
+"""What many tests need: both modes by one fixture, and an agent before a strict endpoint."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pytest
+
+from graph_agent import ModelRegistry, ReActAgent, Settings
+from graph_agent.events import WireEvent
+from graph_agent.models.spec import ModelSpec
+from graph_agent.state import Mode
+from graph_agent.testing import StrictEndpoint, check_events
+from graph_agent.testing.replies import Reply, Responder
+from graph_agent.tools.registry import Tool
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@dataclass(frozen=True)
+class Speech:
+    """How a model says things in one of the two modes."""
+
+    mode: Mode
+
+    def calls(self, *calls: tuple[str, dict[str, Any]], content: str = "") -> dict[str, Any]:
+        """A reply that calls tools, in order."""
+        if self.mode == "native":
+            wire = [
+                {"id": f"{name}-{number}", "name": name, "arguments": args}
+                for number, (name, args) in enumerate(calls)
+            ]
+            return {"content": content, "tool_calls": wire}
+        actions = [{"type": "tool_call", "tool": name, "args": args} for name, args in calls]
+        return {"content": "\n".join(orjson.dumps(action).decode() for action in actions)}
+
+    def final(self, text: str) -> str:
+        """A reply that answers."""
+        if self.mode == "native":
+            return text
+        return orjson.dumps({"type": "final_answer", "answer": text}).decode()
+
+
+@pytest.fixture(params=["native", "json"])
+def speech(request: pytest.FixtureRequest) -> Speech:
+    return Speech(request.param)
+
+
+@dataclass
+class Stage:
+    """An agent, the endpoint it asks, and the events it tells."""
+
+    agent: ReActAgent
+    endpoint: StrictEndpoint
+
+    async def ask(self, message: Any, thread_id: str = "thread") -> list[WireEvent]:
+        """Run to the end and check the order of what was told."""
+        events = [event async for event in self.agent.stream(message, thread_id=thread_id)]
+        check_events(events)
+        return events
+
+    async def answer(self, message: Any, thread_id: str = "thread") -> str:
+        """Run to the end and return the answer."""
+        done = (await self.ask(message, thread_id))[-2]
+        assert done["event"] == "done", done
+        answer: str = done["data"]["answer"]
+        return answer
+
+    def sent(self, number: int) -> list[tuple[str, Any]]:
+        """Role and content of each message of a request, by its place."""
+        messages = self.endpoint.requests[number].body["messages"]
+        return [(message["role"], message["content"]) for message in messages]
+
+
+SetStage = Callable[..., Stage]
+
+
+@pytest.fixture
+async def set_stage(speech: Speech) -> AsyncIterator[SetStage]:
+    """Make stages in the mode under test; they are taken down at the end."""
+    agents: list[ReActAgent] = []
+    with ExitStack() as endpoints:
+
+        def set_one(
+            replies: Iterable[Reply] | Responder,
+            tools: Iterable[Tool] = (),
+            *,
+            profile: str = "openai",
+            **settings: Any,
+        ) -> Stage:
+            endpoint = endpoints.enter_context(StrictEndpoint(replies, profile=profile))
+            spec = ModelSpec(model="fake", base_url=endpoint.base_url)
+            chosen: dict[str, Any] = {
+                "database": "memory:",
+                "max_retries": 0,
+                "use_native_tools": speech.mode == "native",
+            } | settings
+            models = ModelRegistry({"fake": spec}, settings=Settings(**chosen), environ={})
+            agent = ReActAgent("fake", tools, models=models, **chosen)
+            agents.append(agent)
+            return Stage(agent, endpoint)
+
+        yield set_one
+        for agent in agents:
+            await agent.aclose()
+
+
+@pytest.fixture
+def clean_environ(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """The environment of a machine where nothing is set up."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "GRAPH_AGENT_MODEL", "GRAPH_AGENT_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
