@@ -1,0 +1,98 @@
+"""What one iteration costs as a thread grows, and what a thread takes on disk.
+
+Run `python benchmarks/iteration_cost.py`: prints the median milliseconds of iterations around the
+10th, 50th, 100th and 200th of a run before a zero-latency endpoint, and the bytes in SQLite.
+"""
+
+import asyncio
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from graph_agent import ModelRegistry, ReActAgent
+from graph_agent.models.spec import ModelSpec
+from graph_agent.testing import StrictEndpoint
+
+ITERATIONS = 200
+RESULT = "x" * 2_000
+AROUND = 4
+"""Iterations on each side that a median takes in."""
+
+
+def look(number: int) -> str:
+    """Return two kilobytes.
+
+    Args:
+        number: Makes each call another one.
+    """
+    return f"{number} {RESULT}"
+
+
+def scripted(iterations: int, *, native: bool):
+    """Call the tool `iterations` times, then answer."""
+    count = iter(range(iterations + 2))
+
+    async def reply(body: dict) -> dict | str:
+        number = next(count)
+        if number >= iterations:
+            done = '{"type": "final_answer", "answer": "done"}'
+            return "done" if native or number > iterations else done
+        if native:
+            call = {"id": f"c{number}", "name": "look", "arguments": {"number": number}}
+            return {"content": "", "tool_calls": [call]}
+        return f'{{"type": "tool_call", "tool": "look", "args": {{"number": {number}}}}}'
+
+    return reply
+
+
+async def measure(*, native: bool, database: str) -> tuple[list[float], float]:
+    """Return the wall seconds of each iteration, and the CPU seconds of the whole run."""
+    starts: list[float] = []
+    with StrictEndpoint(
+        scripted(ITERATIONS, native=native), profile="lenient", keep=1
+    ) as endpoint:
+        models = ModelRegistry({"fake": ModelSpec(model="fake", base_url=endpoint.base_url)})
+        async with ReActAgent(
+            models.get("fake"),
+            [look],
+            models=models,
+            database=database,
+            use_native_tools=native,
+            max_iterations=ITERATIONS + 1,
+        ) as agent:
+            cpu = time.process_time()
+            async for event in agent.stream("Go"):
+                data = event["data"]
+                if data.get("type") == "thinking" and data["status"] == "start":
+                    starts.append(time.perf_counter())
+            cpu = time.process_time() - cpu
+    return [after - before for before, after in zip(starts, starts[1:], strict=False)], cpu
+
+
+def around(seconds: list[float], place: int) -> float:
+    """Return the median milliseconds of the iterations around one place."""
+    return 1000 * statistics.median(seconds[place - AROUND : place + AROUND])
+
+
+async def main() -> None:
+    """Measure and print a table."""
+    print("| mode | database | 10th ms | 50th | 100th | 200th | 100th/10th | CPU ms/it | MB |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    for native in (True, False):
+        for kind in ("memory", "sqlite"):
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / "t.sqlite"
+                database = "memory:" if kind == "memory" else f"sqlite:///{file}"
+                seconds, cpu = await measure(native=native, database=database)
+                size = sum(f.stat().st_size for f in Path(folder).glob("t.sqlite*") if f.is_file())
+            at = [around(seconds, place) for place in (10, 50, 100, ITERATIONS - AROUND)]
+            print(
+                f"| {'native' if native else 'json'} | {kind} | "
+                + " | ".join(f"{ms:.1f}" for ms in at)
+                + f" | {at[2] / at[0]:.2f} | {1000 * cpu / ITERATIONS:.1f} | {size / 1e6:.1f} |"
+            )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
