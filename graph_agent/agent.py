@@ -1,7 +1,7 @@
 """The agent in Python: ask it, watch it, interrupt it, resume it; async, or from sync code."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, cast
@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from langgraph.types import StateSnapshot
 
-from graph_agent.backends import Backend, memory_backend, open_backend
+from graph_agent.backends import MEMORY, Backend, memory_backend, open_backend
 from graph_agent.bridge import iterate_sync, run_sync
 from graph_agent.deps import Deps
 from graph_agent.errors import ConfigError, ThreadNotFoundError
@@ -25,6 +25,8 @@ from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.openai_compatible import CompatibleChatModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.nodes.reporting import failure
+from graph_agent.per_loop import OncePerLoop
+from graph_agent.plain_text import cleaned
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentInput, AgentState, RunUsage, StopReason
 from graph_agent.sync_graph import AgentGraph
@@ -38,6 +40,9 @@ LAST_EVENTS = {"done", "error", "end"}
 
 Message = str | Sequence[str | dict[str, Any]]
 """Text, or content blocks."""
+
+Opened = tuple[Backend, AgentGraph]
+"""What one event loop uses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,9 +107,8 @@ class ReActAgent:
             models=models,
             fast_model=models.wrapped(fast_model) if fast_model else None,
         )
-        given = checkpointer is not None or store is not None
-        self._given = memory_backend(checkpointer, store) if given else None
-        self._opened: tuple[asyncio.AbstractEventLoop, Backend, AgentGraph] | None = None
+        self._given = _given_backend(checkpointer, store, self.settings.database)
+        self._opened = OncePerLoop(self._open, _close)
 
     @property
     def model(self) -> LanguageModel:
@@ -136,12 +140,12 @@ class ReActAgent:
             options: Choices for this run only.
 
         Raises:
+            ConfigError: The message is empty.
             ModelError: The endpoint failed; what was done until then is saved.
             ThreadBusyError: A run is in progress on the thread.
         """
         thread_id = thread_id or new_thread_id()
-        last = [e async for e in self._run(thread_id, question(message), options)]
-        return await self._result(thread_id, last)
+        return await self._finished(self._run(thread_id, question(message), options))
 
     async def stream(
         self,
@@ -149,14 +153,19 @@ class ReActAgent:
         *,
         thread_id: str | None = None,
         options: RunOptions | None = None,
-    ) -> AsyncIterator[WireEvent]:
+    ) -> AsyncGenerator[WireEvent]:
         """Ask a question and yield the run's events; the last ones are `done` or `error`, `end`.
 
+        Whoever closes the iteration early cancels the run.
+
         Raises:
+            ConfigError: The message is empty.
             ThreadBusyError: A run is in progress on the thread.
         """
-        async for event in self._reported(thread_id or new_thread_id(), question(message), options):
-            yield event
+        thread_id = thread_id or new_thread_id()
+        async with aclosing(self._reported(thread_id, question(message), options)) as events:
+            async for event in events:
+                yield event
 
     async def interrupt(self, thread_id: str, content: str) -> Interrupt:
         """Add a message to the run in progress on a thread; it is answered in the same run."""
@@ -172,8 +181,7 @@ class ReActAgent:
         snapshot = await self.snapshot(thread_id)
         if not snapshot.next and not snapshot.tasks:
             raise ConfigError(f"Thread {thread_id} has nothing to resume: its last run ended.")
-        last = [e async for e in self._run(thread_id, None, options)]
-        return await self._result(thread_id, last)
+        return await self._finished(self._run(thread_id, None, options))
 
     async def snapshot(self, thread_id: str) -> StateSnapshot:
         """Return a thread's state.
@@ -181,7 +189,7 @@ class ReActAgent:
         Raises:
             ThreadNotFoundError: There is no such thread.
         """
-        _, graph = await self._open()
+        _, graph = await self._opened.get()
         snapshot = await graph.aget_state(config_for(thread_id))
         if not snapshot.values:
             raise ThreadNotFoundError(thread_id)
@@ -197,7 +205,7 @@ class ReActAgent:
 
     async def store(self) -> BaseStore:
         """Return where interrupts and the list of threads are kept."""
-        backend, _ = await self._open()
+        backend, _ = await self._opened.get()
         return backend.store
 
     async def threads(self, limit: int = 50, offset: int = 0) -> list[ThreadInfo]:
@@ -208,16 +216,13 @@ class ReActAgent:
         """Ask from a script or a notebook cell; see `run`."""
         return run_sync(self.run(message, **choices))
 
-    def stream_sync(self, message: Message, **choices: Any) -> Iterator[WireEvent]:
-        """Watch from a script or a notebook cell; see `stream`."""
+    def stream_sync(self, message: Message, **choices: Any) -> Generator[WireEvent, None, None]:
+        """Watch from a script or a notebook cell; see `stream`. `close` cancels the run."""
         return iterate_sync(self.stream(message, **choices))
 
     async def aclose(self) -> None:
         """Close the database and the model's connections; the agent may be used again."""
-        if self._opened is not None:
-            _, backend, _ = self._opened
-            self._opened = None
-            await backend.close()
+        await self._opened.close()
         if isinstance(self.model.chat, CompatibleChatModel):
             await self.model.chat.aclose()
 
@@ -238,51 +243,71 @@ class ReActAgent:
 
     async def _reported(
         self, thread_id: str, message: HumanMessage | None, options: RunOptions | None
-    ) -> AsyncIterator[WireEvent]:
+    ) -> AsyncGenerator[WireEvent]:
         """Yield a run's events and end quietly after an `error`: the event has told it."""
         ended = False
         try:
-            async for event in self._run(thread_id, message, options):
-                ended = ended or event["event"] == "end"
-                yield event
+            async with aclosing(self._run(thread_id, message, options)) as events:
+                async for event in events:
+                    ended = ended or event["event"] == "end"
+                    yield event
         except Exception:
             if not ended:
                 raise
 
     async def _run(
         self, thread_id: str, message: HumanMessage | None, options: RunOptions | None
-    ) -> AsyncIterator[WireEvent]:
-        """Yield a run's events, then raise what ended it early."""
-        backend, graph = await self._open()
+    ) -> AsyncGenerator[WireEvent]:
+        """Yield a run's events, then raise what ended it early.
+
+        The last events come when all is saved and the thread is free again.
+        """
+        backend, graph = await self._opened.get()
+        last: list[WireEvent] = []
+        failed: Exception | None = None
         async with backend.leases.hold(thread_id):
             await ThreadList(backend.store).touch(thread_id, message.text if message else "")
-            last: list[WireEvent] = []
-            parts = graph.astream(
-                # Plain data: the input is checkpointed as it comes.
-                cast("AgentInput", {"messages": [message]}) if message else None,
-                config_for(thread_id, run_id=uuid4()),
-                context=options,
-                stream_mode="custom",
-                durability=self.settings.durability,
-                version="v2",
-            )
             try:
-                async for part in parts:
-                    event = cast("WireEvent", part["data"])
-                    if event["event"] in LAST_EVENTS:
-                        last.append(event)
-                    else:
-                        yield event
-            except Exception as error:
-                for event in last or [failure(error).wire(), End().wire()]:
-                    yield event
-                raise
-        for event in last:
+                async with aclosing(self._parts(graph, thread_id, message, options)) as events:
+                    async for event in events:
+                        if event["event"] in LAST_EVENTS:
+                            last.append(event)
+                        else:
+                            yield event
+            except Exception as error:  # noqa: BLE001 -- raised below, once the thread is free
+                failed = error
+        for event in _ending(last, failed):
             yield event
+        if failed is not None:
+            raise failed
 
-    async def _result(self, thread_id: str, events: list[WireEvent]) -> AgentResult:
-        done = next(event["data"] for event in reversed(events) if event["event"] == "done")
-        state = AgentState(**(await self.snapshot(thread_id)).values)
+    async def _parts(
+        self,
+        graph: AgentGraph,
+        thread_id: str,
+        message: HumanMessage | None,
+        options: RunOptions | None,
+    ) -> AsyncGenerator[WireEvent]:
+        """Yield what the nodes write; None for a message goes on from the last saved step."""
+        parts = graph.astream(
+            # Plain data: the input is checkpointed as it comes.
+            cast("AgentInput", {"messages": [message]}) if message else None,
+            config_for(thread_id, run_id=uuid4()),
+            context=options,
+            stream_mode="custom",
+            durability=self.settings.durability,
+            version="v2",
+        )
+        async with aclosing(cast("AsyncGenerator[Any]", parts)):
+            async for part in parts:
+                yield cast("WireEvent", part["data"])
+
+    async def _finished(self, events: AsyncGenerator[WireEvent]) -> AgentResult:
+        """Run to the end and return what came of it."""
+        async with aclosing(events):
+            told = [event async for event in events if event["event"] in LAST_EVENTS]
+        done = next(event["data"] for event in told if event["event"] == "done")
+        state = AgentState(**(await self.snapshot(done["thread_id"])).values)
         system = SystemMessage(self.settings.system_prompt)
         return AgentResult(
             answer=done["answer"],
@@ -292,20 +317,34 @@ class ReActAgent:
             usage=state.usage or no_usage(),
             elapsed=done["elapsed"],
             stop_reason=done["stop_reason"],
-            thread_id=thread_id,
+            thread_id=done["thread_id"],
             run_id=done["run_id"],
         )
 
-    async def _open(self) -> tuple[Backend, AgentGraph]:
-        """Open the database once for each event loop: its connections belong to one."""
-        loop = asyncio.get_running_loop()
-        if self._opened is None or (self._opened[0] is not loop and self._given is None):
-            backend = self._given or await open_backend(self.settings.database)
-            graph = compile_graph(
-                self._deps, checkpointer=backend.checkpointer, store=backend.store
-            )
-            self._opened = loop, backend, graph
-        return self._opened[1], self._opened[2]
+    async def _open(self) -> Opened:
+        backend = self._given or await open_backend(self.settings.database)
+        graph = compile_graph(self._deps, checkpointer=backend.checkpointer, store=backend.store)
+        return backend, graph
+
+
+async def _close(opened: Opened) -> None:
+    await opened[0].close()
+
+
+def _given_backend(
+    checkpointer: BaseCheckpointSaver[str] | None, store: BaseStore | None, database: str
+) -> Backend | None:
+    """Return what is kept in the process or was handed over, whatever the event loop."""
+    if checkpointer is None and store is None and database != MEMORY:
+        return None
+    return memory_backend(checkpointer, store)
+
+
+def _ending(last: list[WireEvent], failed: Exception | None) -> list[WireEvent]:
+    """Return a run's last events; a failure that no node told takes the place of a `done`."""
+    if failed is None or any(event["event"] == "error" for event in last):
+        return last
+    return [failure(failed).wire(), End().wire()]
 
 
 def question(message: Message) -> HumanMessage:
@@ -314,9 +353,9 @@ def question(message: Message) -> HumanMessage:
     Raises:
         ConfigError: It is empty.
     """
-    if not message:
+    content = cleaned(message if isinstance(message, str) else list(message))
+    if not content or (isinstance(content, str) and not content.strip()):
         raise ConfigError("The message is empty. Write a question.")
-    content = message if isinstance(message, str) else list(message)
     return HumanMessage(content, id=str(uuid4()))
 
 

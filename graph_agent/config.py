@@ -124,7 +124,7 @@ def named_tool(name: str, root: Path) -> Tool:
         raise ConfigError(f"There is no tool `{name}`. Shipped: {known}; yours: `module:name`.")
     try:
         tool: Tool = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"The tool `{name}` cannot be imported: {error}.") from error
     return tool
 

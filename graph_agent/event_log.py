@@ -22,32 +22,44 @@ class EventLog:
     first_id: int = 1
     events: list[Numbered] = field(default_factory=list)
     closed: bool = False
-    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced by a new one, whenever something is told."""
 
     @property
     def next_id(self) -> int:
         """The number that the next event gets."""
         return self.first_id + len(self.events)
 
-    async def append(self, event: WireEvent) -> None:
+    def append(self, event: WireEvent) -> None:
         """Add an event; `end` closes the log."""
         self.events.append(Numbered(self.next_id, event))
         self.closed = self.closed or event["event"] == "end"
-        async with self._changed:
-            self._changed.notify_all()
+        self._tell()
+
+    def close(self) -> None:
+        """Say that nothing follows."""
+        self.closed = True
+        self._tell()
 
     async def follow(self, after: int = 0) -> AsyncIterator[Numbered]:
-        """Yield the events numbered above `after`, those to come as well, until the log closes."""
-        index = max(0, after + 1 - self.first_id)
+        """Yield the events numbered above `after`, those to come as well, until the log closes.
+
+        A number that this log never gave is of a run that is forgotten: then all events come.
+        """
+        index = after + 1 - self.first_id
+        if not 0 <= index <= len(self.events):
+            index = 0
         while True:
             while index < len(self.events):
                 yield self.events[index]
                 index += 1
             if self.closed:
                 return
-            async with self._changed:
-                while index == len(self.events) and not self.closed:
-                    await self._changed.wait()
+            await self._changed.wait()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
 
 
 def closing_events(told: list[WireEvent], *, why: str) -> list[WireEvent]:

@@ -10,9 +10,12 @@ from uuid import uuid4
 
 from langgraph.store.base import BaseStore
 
+from graph_agent.errors import ConfigError
+from graph_agent.plain_text import plain_text
+
 NAMESPACE = "interrupts"
-BATCH = 100
-"""Messages that are read at once; more of them come with the next drain."""
+MOST = 10_000
+"""Messages that are read at once. Stores list the newest first: the oldest must not be missed."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +31,31 @@ class InterruptQueue:
 
     def __init__(self, store: BaseStore, thread_id: str) -> None:
         self._store = store
-        self._namespace = (NAMESPACE, thread_id)
+        # A dot would be read as a namespace of its own, and refused.
+        self._namespace = (NAMESPACE, thread_id.replace(".", "%2E"))
 
     async def put(self, content: str) -> Interrupt:
-        """Queue a message; it stays until it is acknowledged or recalled."""
+        """Queue a message; it stays until it is acknowledged or recalled.
+
+        Raises:
+            ConfigError: It is empty.
+        """
+        content = plain_text(content)
+        if not content.strip():
+            raise ConfigError("The message is empty. Write what the run should know.")
         interrupt = Interrupt(f"{time.time_ns():020d}-{uuid4().hex[:8]}", content)
         await self._store.aput(self._namespace, interrupt.id, {"content": content}, index=False)
         return interrupt
 
     async def pending(self) -> list[Interrupt]:
         """List what is queued, oldest first."""
-        items = await self._store.asearch(self._namespace, limit=BATCH)
-        found = [Interrupt(item.key, str(item.value.get("content", ""))) for item in items]
+        items = await self._store.asearch(self._namespace, limit=MOST)
+        found = [
+            Interrupt(item.key, str(item.value.get("content", "")))
+            for item in items
+            # A search also finds the namespaces below.
+            if tuple(item.namespace) == self._namespace
+        ]
         return sorted(found, key=lambda interrupt: interrupt.id)
 
     async def acknowledge(self, ids: list[str]) -> None:

@@ -1,7 +1,10 @@
 """Runs as tasks of their own: nobody's connection, and one on a thread at a time."""
 
 import asyncio
+import time
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 
 from graph_agent.agent import Message, ReActAgent
 from graph_agent.errors import ThreadBusyError
@@ -10,6 +13,8 @@ from graph_agent.events import End, Failed
 from graph_agent.settings import RunOptions
 
 CANCELLED = Failed(code="cancelled", message="The run was cancelled. The thread can go on.")
+MOST_KEPT = 200
+"""Threads whose newest run can be read again; runs in progress are always kept."""
 
 
 @dataclass
@@ -25,14 +30,15 @@ class Run:
     @property
     def running(self) -> bool:
         """True until its last event is told."""
-        return self.task is not None and not self.task.done()
+        return not self.log.closed
 
 
 class Runs:
     """The runs of this process, the newest of each thread."""
 
-    def __init__(self, agent: ReActAgent) -> None:
+    def __init__(self, agent: ReActAgent, *, keep: int = MOST_KEPT) -> None:
         self._agent = agent
+        self._keep = keep
         self._newest: dict[str, Run] = {}
 
     def newest(self, thread_id: str) -> Run | None:
@@ -45,43 +51,66 @@ class Runs:
         """Start a run and return it once it has begun.
 
         Raises:
+            ConfigError: The message is empty.
             ThreadBusyError: A run is in progress on the thread, here or in another process.
         """
         before = self._newest.get(thread_id)
         if before is not None and before.running:
             raise ThreadBusyError(thread_id)
-        run = Run(thread_id, EventLog(first_id=before.log.next_id if before else 1))
-        self._newest[thread_id] = run
+        run = Run(thread_id, EventLog(first_id=time.time_ns() // 1_000))
+        self._remember(run)
         run.task = asyncio.create_task(self._drive(run, message, options))
+        run.task.add_done_callback(partial(_end, run))
         await run.begun.wait()
         if not run.log.events:
+            self._forget(run, before)
             await run.task
         return run
 
     async def cancel(self, thread_id: str) -> bool:
         """Stop the thread's run and wait until it has ended; False where none is in progress."""
         run = self._newest.get(thread_id)
-        if run is None or run.task is None or run.task.done():
+        if run is None or run.task is None or not run.running:
             return False
-        run.task.cancel()
+        # Only once: a second one would break off the saving of what the first one stopped.
+        if not run.task.cancelling():
+            run.task.cancel()
         await asyncio.wait([run.task])
         return True
 
     async def aclose(self) -> None:
         """Stop all runs."""
-        for thread_id in list(self._newest):
-            await self.cancel(thread_id)
+        await asyncio.gather(*(self.cancel(thread_id) for thread_id in self._newest))
+
+    def _remember(self, run: Run) -> None:
+        """Make it the newest of its thread; of all the ended ones the oldest are forgotten."""
+        self._newest.pop(run.thread_id, None)
+        self._newest[run.thread_id] = run
+        ended = [thread_id for thread_id, known in self._newest.items() if not known.running]
+        for thread_id in ended[: max(0, len(self._newest) - self._keep)]:
+            del self._newest[thread_id]
+
+    def _forget(self, run: Run, before: Run | None) -> None:
+        """Let the run before one that could not begin be the newest again."""
+        if before is not None:
+            self._newest[run.thread_id] = before
+        else:
+            del self._newest[run.thread_id]
 
     async def _drive(self, run: Run, message: Message, options: RunOptions | None) -> None:
-        try:
-            events = self._agent.stream(message, thread_id=run.thread_id, options=options)
+        events = self._agent.stream(message, thread_id=run.thread_id, options=options)
+        async with aclosing(events):
             async for event in events:
-                await run.log.append(event)
+                run.log.append(event)
                 run.begun.set()
-        except asyncio.CancelledError:
-            told = [numbered.event for numbered in run.log.events]
-            missing = closing_events(told, why="Cancelled before it finished.")
-            for event in [*missing, CANCELLED.wire(), End().wire()]:
-                await run.log.append(event)
-        finally:
-            run.begun.set()
+
+
+def _end(run: Run, task: asyncio.Task[None]) -> None:
+    """Tell the end of a run that did not tell it itself, and let all who follow it go."""
+    if task.cancelled():
+        told = [numbered.event for numbered in run.log.events]
+        missing = closing_events(told, why="Cancelled before it finished.")
+        for event in [*missing, CANCELLED.wire(), End().wire()]:
+            run.log.append(event)
+    run.log.close()
+    run.begun.set()

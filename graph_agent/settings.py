@@ -1,7 +1,7 @@
 """Every setting by its name, with its default; read from keywords, a file or the environment."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -97,8 +97,8 @@ class Settings(BaseModel):
     """Money one run may cost, in the currency of the models' prices."""
     on_disconnect: Literal["continue", "cancel"] = "continue"
     """What a run does when its client goes away."""
-    database: str = Field(default_factory=default_database)
-    """Where threads live: `sqlite:///…`, `postgresql://…` or `memory:`."""
+    database: str = Field(default_factory=default_database, repr=False)
+    """Where threads live: `sqlite:///…`, `postgresql://…` or `memory:`; may hold a password."""
     durability: Literal["async", "sync"] = "async"
     """Whether a step waits until the step before it is saved."""
 
@@ -121,16 +121,24 @@ class Settings(BaseModel):
             if name.startswith(ENV_PREFIX)
         }
         found = {name: value for name, value in named.items() if name not in NOT_SETTINGS}
-        cls.checked(found, source="the environment (GRAPH_AGENT_…)")
-        return cls.checked({**(file or {}), **found, **(keywords or {})}, source="the settings")
+        file, keywords = file or {}, keywords or {}
+        cls.checked(file, source="`[agent]` of the config file")
+        cls.checked(found, source="the environment", spell=_variable)
+        return cls.checked({**file, **found, **keywords}, source="the settings")
 
     @classmethod
-    def checked(cls, values: Mapping[str, object], *, source: str) -> Self:
-        """Validate `values`, and name `source` and each wrong setting in the error."""
+    def checked(
+        cls, values: Mapping[str, object], *, source: str, spell: Callable[[str], str] = str
+    ) -> Self:
+        """Validate `values`, and name `source` and each wrong setting in the error.
+
+        Raises:
+            ConfigError: A setting is misspelt or its value does not fit.
+        """
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ConfigError(describe(error, source=source)) from error
+            raise ConfigError(describe(error, source=source, spell=spell)) from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,13 +155,23 @@ class RunOptions:
     """When a second call writes the answer."""
 
 
-def describe(error: ValidationError, *, source: str) -> str:
-    """Put a validation error into one line a person can act on."""
+def describe(error: ValidationError, *, source: str, spell: Callable[[str], str] = str) -> str:
+    """Put a validation error into one line a person can act on, without the values.
+
+    Args:
+        error: What pydantic found.
+        source: Where the values stand.
+        spell: How a name is written there.
+    """
     faults = "; ".join(
-        f"`{'.'.join(str(part) for part in fault['loc'])}`: {_reason(fault['type'], fault['msg'])}"
+        f"`{spell('.'.join(map(str, fault['loc'])))}`: {_reason(fault['type'], fault['msg'])}"
         for fault in error.errors(include_url=False, include_context=False)
     )
     return f"In {source}: {faults}. Correct it and start again."
+
+
+def _variable(name: str) -> str:
+    return ENV_PREFIX + name.upper()
 
 
 def _reason(kind: str, message: str) -> str:

@@ -122,6 +122,11 @@ def is_question(message: BaseMessage) -> bool:
     return isinstance(message, HumanMessage) and marked(message) is None
 
 
+def said_by_user(message: BaseMessage) -> bool:
+    """True for the user's own words: a question, or what was added while a run went on."""
+    return isinstance(message, HumanMessage) and marked(message) in (None, "interrupt")
+
+
 def open_calls(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     """List the calls of the newest reply that have no result yet, in the order of the reply."""
     done: set[str] = set()

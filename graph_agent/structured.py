@@ -6,10 +6,16 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 import jsonschema
 import orjson
+from jsonschema.validators import validator_for
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel, ValidationError
 
-from graph_agent.errors import ModelRefusedError, StructuredOutputError
+from graph_agent.errors import (
+    ConfigError,
+    ContextOverflowError,
+    ModelRefusedError,
+    StructuredOutputError,
+)
 from graph_agent.json_text import find_objects
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.prompts import STRUCTURED_JSON, STRUCTURED_REFORMAT, STRUCTURED_TOOL
@@ -20,6 +26,10 @@ T = TypeVar("T")
 Level = Literal["tool_call", "json_mode", "plain"]
 Schema = type[BaseModel] | Mapping[str, Any]
 _MISSING: Any = object()
+
+NOT_ABLE = {400, 404, 405, 415, 422, 501}
+"""HTTP statuses with which an endpoint says that it cannot do what was asked."""
+CUT_OFF = "it was cut off by the output limit; send a shorter one"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,18 +86,21 @@ async def structured_llm_call(
         model: Who is asked.
         messages: The request, without any word about the form.
         schema: A pydantic model or a JSON schema of an object.
-        name: What the data are called.
+        name: What the data are called: letters, digits, `_` and `-`, at most 64.
         parse_fn: Turns the dict into a domain object; a ValueError rejects it.
         default_value: Returned on total failure.
-        regex_fallback: Reads the data from plain text that holds no JSON.
+        regex_fallback: Reads the data from plain text that holds no fitting JSON.
 
     Returns:
         The value, the level that gave it, and the usage of every try.
 
     Raises:
         StructuredOutputError: No level gave fitting data, and there is no default.
-        ModelError: The endpoint kept failing.
+        ModelError: The endpoint kept failing, refused the key, or the prompt does not fit.
+        ConfigError: `schema` is no JSON schema, or there is no message.
     """
+    if not messages:
+        raise ConfigError("There is nothing to ask: `messages` is empty.")
     attempt = _Attempt(
         model=model,
         messages=list(messages),
@@ -96,19 +109,24 @@ async def structured_llm_call(
         validate=_validator(schema, parse_fn),
         regex_fallback=regex_fallback,
     )
+    fault: Exception | None = None
     for level, run in _levels(model):
         try:
             raw, value = await run(attempt)
-        except (_UnfitError, ModelRefusedError):
-            continue
-        return _result(attempt, value=value, raw=raw, level=level)
+        except (_UnfitError, ModelRefusedError) as error:
+            if isinstance(error, ModelRefusedError) and not _is_inability(error):
+                raise
+            fault = error
+        else:
+            return _result(attempt, value=value, raw=raw, level=level)
     if default_value is not _MISSING:
         return _result(attempt, value=default_value, raw=None, level=None)
+    calls, reason = len(attempt.replies), str(fault).rstrip(".")
     raise StructuredOutputError(
-        f"The model gave no data that fit `{name}` in {len(attempt.replies)} calls. "
-        f"Its last reply was: {attempt.raw[:300]}",
+        f"The model gave no data that fit `{name}` in {calls} calls: {reason}. "
+        f"Its last reply was: {attempt.raw[:300]!r}",
         raw=attempt.raw,
-    )
+    ) from fault
 
 
 _Found = tuple[dict[str, Any], Any]
@@ -121,6 +139,11 @@ def _levels(model: LanguageModel) -> Iterator[tuple[Level, _Runner]]:
     if model.abilities.json_mode or model.abilities.json_schema:
         yield "json_mode", _by_json_mode
     yield "plain", _by_text
+
+
+def _is_inability(error: ModelRefusedError) -> bool:
+    """Tell an endpoint that cannot do it so from one that would refuse the request anyhow."""
+    return error.status in NOT_ABLE and not isinstance(error, ContextOverflowError)
 
 
 async def _by_tool_call(attempt: _Attempt) -> _Found:
@@ -167,24 +190,38 @@ async def _by_json(attempt: _Attempt, **call: Any) -> _Found:
 
 
 def _with_request(messages: Sequence[BaseMessage], request: str) -> list[BaseMessage]:
-    """Append the request to the last message, so that roles go on alternating."""
+    """Add the request to the user's last words, so that roles go on alternating."""
     *before, last = messages
-    return [*before, HumanMessage(f"{last.text}\n\n{request}")]
+    if not isinstance(last, HumanMessage):
+        return [*messages, HumanMessage(request)]
+    if isinstance(last.content, str):
+        return [*before, HumanMessage(f"{last.content}\n\n{request}")]
+    return [*before, HumanMessage([*last.content, {"type": "text", "text": request}])]
 
 
 def _read(attempt: _Attempt, reply: AIMessage) -> _Found:
-    found = find_objects(reply.text)
-    if not found and attempt.regex_fallback and (by_pattern := attempt.regex_fallback(reply.text)):
-        found = [by_pattern]
-    if not found:
-        raise _UnfitError("there is no JSON object")
-    return found[0], _validated(attempt, found[0])
+    """Return the first data in a text that fit, else say why the first ones do not."""
+    if reply.response_metadata.get("finish_reason") == "length":
+        raise _UnfitError(CUT_OFF)
+    fault = _UnfitError("there is no JSON object")
+    for number, raw in enumerate(_candidates(attempt, reply.text)):
+        try:
+            return raw, _validated(attempt, raw)
+        except _UnfitError as error:
+            fault = error if number == 0 else fault
+    raise fault
+
+
+def _candidates(attempt: _Attempt, text: str) -> Iterator[dict[str, Any]]:
+    yield from find_objects(text)
+    if attempt.regex_fallback and (by_pattern := attempt.regex_fallback(text)):
+        yield by_pattern
 
 
 def _validated(attempt: _Attempt, raw: dict[str, Any]) -> Any:
     try:
         return attempt.validate(raw)
-    except (ValidationError, jsonschema.ValidationError, ValueError) as error:
+    except (jsonschema.ValidationError, ValueError) as error:
         raise _UnfitError(_fault(error)) from error
 
 
@@ -196,23 +233,37 @@ def _fault(error: Exception) -> str:
 
 
 def _json_schema(schema: Schema) -> dict[str, Any]:
-    if isinstance(schema, type):
-        return schema.model_json_schema()
-    return dict(schema)
+    return schema.model_json_schema() if isinstance(schema, type) else {"type": "object", **schema}
 
 
 def _validator(
     schema: Schema, parse_fn: Callable[[dict[str, Any]], T] | None
 ) -> Callable[[dict[str, Any]], T]:
+    check = _check(schema)
+
     def validate(raw: dict[str, Any]) -> T:
-        value: object = raw
-        if isinstance(schema, type):
-            value = schema.model_validate(raw)
-        else:
-            jsonschema.validate(raw, schema)
+        value = check(raw)
         return parse_fn(raw) if parse_fn else cast("T", value)
 
     return validate
+
+
+def _check(schema: Schema) -> Callable[[dict[str, Any]], object]:
+    """Return what validates data, and gives them back as the schema has them."""
+    if isinstance(schema, type):
+        return schema.model_validate
+    kind = validator_for(schema)
+    try:
+        kind.check_schema(dict(schema))
+    except jsonschema.SchemaError as error:
+        raise ConfigError(f"The schema is no JSON schema: {error.message}.") from error
+    validator = kind(schema)
+
+    def check(raw: dict[str, Any]) -> dict[str, Any]:
+        validator.validate(raw)
+        return raw
+
+    return check
 
 
 def _result(

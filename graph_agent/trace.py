@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from graph_agent.context.exchanges import exchanges
 from graph_agent.prompts import NOTHING_FOUND, UNFINISHED
-from graph_agent.state import AgentState, marked, pending_answer
+from graph_agent.state import AgentState, is_question, marked, pending_answer
 
 FOUND_CHARS = 200
 """Characters of each result that the fallback answer shows."""
@@ -72,6 +72,11 @@ def _told(messages: Sequence[BaseMessage], result_chars: int) -> Iterator[str]:
         for call, result in zip(first.tool_calls, messages[1:], strict=True):
             args = orjson.dumps(call["args"]).decode()
             yield f"{call['name']}({args}):\n{_cut(result.text, result_chars)}"
+
+
+def question_text(messages: Sequence[BaseMessage]) -> str:
+    """Join the user's messages that a run answers."""
+    return "\n\n".join(message.text for message in messages if is_question(message))
 
 
 def interrupts_text(messages: Sequence[BaseMessage]) -> str:

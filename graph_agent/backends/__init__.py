@@ -1,13 +1,14 @@
 """Where threads live: one URL chooses everything that is stored."""
 
-from urllib.parse import urlsplit
-
 from graph_agent.backends.backend import Backend, memory_backend
 from graph_agent.backends.postgres import open_postgres
 from graph_agent.backends.sqlite import open_sqlite
 from graph_agent.errors import ConfigError
 
-__all__ = ["Backend", "memory_backend", "open_backend"]
+__all__ = ["MEMORY", "Backend", "memory_backend", "open_backend"]
+
+MEMORY = "memory:"
+"""The URL of threads that end with the process."""
 
 
 async def open_backend(url: str) -> Backend:
@@ -16,14 +17,15 @@ async def open_backend(url: str) -> Backend:
     Raises:
         ConfigError: The URL is of no known kind, or what it names cannot be opened.
     """
-    if url == "memory:":
+    if url == MEMORY:
         return memory_backend()
     if url.startswith("sqlite:///"):
         return await open_sqlite(url.removeprefix("sqlite:///"))
     if url.startswith(("postgresql://", "postgres://")):
         return await open_postgres(url)
-    scheme = urlsplit(url).scheme or "no scheme"
+    # Only the kind is shown: the rest may hold a password.
+    kind, colon, _ = url.partition(":")
     raise ConfigError(
-        f"The database URL has {scheme}, which is unknown. "
+        f"There is no database of the kind `{kind if colon else ''}:`. "
         "Use `sqlite:///path`, `postgresql://…` or `memory:`."
     )

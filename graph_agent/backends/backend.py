@@ -1,11 +1,13 @@
 """Everything that is stored for threads, as one value."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
+from langgraph.store.base.batch import AsyncBatchedBaseStore
 from langgraph.store.memory import InMemoryStore
 
 from graph_agent.backends.leases import Leases, MemoryLeases
@@ -34,3 +36,11 @@ def memory_backend(
         store=store or InMemoryStore(),
         leases=MemoryLeases(),
     )
+
+
+async def stop_store(store: AsyncBatchedBaseStore) -> None:
+    """End the task that a store works with: the store itself leaves it behind."""
+    task = store._task
+    if task is not None and not task.done():
+        task.cancel()
+        await asyncio.wait([task])

@@ -24,21 +24,21 @@ class Leases(Protocol):
 
 
 class MemoryLeases:
-    """Leases within one process."""
+    """Leases within one process, whatever thread of it asks."""
 
     def __init__(self) -> None:
-        self._held: set[str] = set()
+        self._held: dict[str, object] = {}
 
     @asynccontextmanager
     async def hold(self, thread_id: str) -> AsyncIterator[None]:
         """Hold the thread's lease inside the `async with` block."""
-        if thread_id in self._held:
+        mine = object()
+        if self._held.setdefault(thread_id, mine) is not mine:
             raise ThreadBusyError(thread_id)
-        self._held.add(thread_id)
         try:
             yield
         finally:
-            self._held.discard(thread_id)
+            del self._held[thread_id]
 
 
 class FileLeases:

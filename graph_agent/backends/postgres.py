@@ -2,14 +2,20 @@
 
 from contextlib import AsyncExitStack
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graph_agent.backends.backend import Backend
-from graph_agent.backends.leases import MemoryLeases
+from graph_agent.backends.advisory_leases import AdvisoryLeases
+from graph_agent.backends.backend import Backend, stop_store
 from graph_agent.errors import ConfigError
 
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+    from psycopg_pool import AsyncConnectionPool
+
 POOL_SIZE = 10
-"""Connections of one process, at most."""
+"""Connections of one process, at most, beside the one that holds its leases."""
+POOL_TIMEOUT = 10.0
+"""Seconds to wait for a free connection."""
 
 
 async def open_postgres(url: str) -> Backend:
@@ -24,29 +30,38 @@ async def open_postgres(url: str) -> Backend:
     import psycopg  # noqa: PLC0415
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver  # noqa: PLC0415
     from langgraph.store.postgres.aio import AsyncPostgresStore  # noqa: PLC0415
-    from psycopg import AsyncConnection  # noqa: PLC0415
-    from psycopg.rows import dict_row  # noqa: PLC0415
-    from psycopg_pool import AsyncConnectionPool, PoolTimeout  # noqa: PLC0415
+    from psycopg_pool import PoolTimeout  # noqa: PLC0415
 
-    opened = AsyncExitStack()
-    pool: AsyncConnectionPool[AsyncConnection[dict[str, Any]]] = AsyncConnectionPool(
+    async with AsyncExitStack() as opened:
+        try:
+            leases = AdvisoryLeases(url)
+            opened.push_async_callback(leases.close)
+            pool = await opened.enter_async_context(_pool(url))
+            saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
+            opened.push_async_callback(stop_store, store)
+            # Two processes may start at once, and both find no tables.
+            async with leases.turn("setup"):
+                await saver.setup()
+                await store.setup()
+        except (psycopg.Error, PoolTimeout) as error:
+            raise ConfigError(
+                f"The database server cannot be used: {error}. Check GRAPH_AGENT_DATABASE."
+            ) from error
+        close = opened.pop_all().aclose
+        return Backend(checkpointer=saver, store=store, leases=leases, close=close)
+
+
+def _pool(url: str) -> "AsyncConnectionPool[AsyncConnection[dict[str, Any]]]":
+    # Optional: the extra `postgres` brings them.
+    from psycopg.rows import dict_row  # noqa: PLC0415
+    from psycopg_pool import AsyncConnectionPool  # noqa: PLC0415
+
+    return AsyncConnectionPool(
         url,
         max_size=POOL_SIZE,
+        timeout=POOL_TIMEOUT,
         open=False,
         # A connection that the server closed meanwhile is replaced, not handed out.
         check=AsyncConnectionPool.check_connection,
         kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row},
     )
-    try:
-        await pool.open(wait=True, timeout=10)
-        opened.push_async_callback(pool.close)
-        saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
-        opened.push_async_callback(store.__aexit__, None, None, None)
-        await saver.setup()
-        await store.setup()
-    except (psycopg.Error, PoolTimeout) as error:
-        await pool.close()
-        raise ConfigError(
-            f"The database server cannot be used: {error}. Check GRAPH_AGENT_DATABASE."
-        ) from error
-    return Backend(checkpointer=saver, store=store, leases=MemoryLeases(), close=opened.aclose)

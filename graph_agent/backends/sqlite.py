@@ -2,13 +2,14 @@
 
 import asyncio
 import sqlite3
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import aiosqlite
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from graph_agent.backends.backend import Backend
+from graph_agent.backends.backend import Backend, stop_store
 from graph_agent.backends.leases import FileLeases
 from graph_agent.errors import ConfigError
 
@@ -34,25 +35,22 @@ async def open_sqlite(file: str) -> Backend:
     Raises:
         ConfigError: The file cannot be opened, or is no SQLite database.
     """
-    try:
-        path = await asyncio.to_thread(_prepared, file)
-        connections = [await _connect(path), await _connect(path)]
-        saver, store = AsyncSqliteSaver(connections[0]), AsyncSqliteStore(connections[1])
-        await saver.setup()
-        await store.setup()
-    except (OSError, sqlite3.Error) as error:
-        raise ConfigError(
-            f"The database {file} cannot be opened: {error}. Check the path, or set "
-            "GRAPH_AGENT_DATABASE."
-        ) from error
-
-    async def close() -> None:
-        await store.__aexit__(None, None, None)
-        for connection in connections:
-            await connection.close()
-
-    leases = FileLeases(path.with_name(f"{path.name}-leases"))
-    return Backend(checkpointer=saver, store=store, leases=leases, close=close)
+    async with AsyncExitStack() as opened:
+        try:
+            path = await asyncio.to_thread(_prepared, file)
+            saver = AsyncSqliteSaver(await _connect(path, opened))
+            store = AsyncSqliteStore(await _connect(path, opened))
+            opened.push_async_callback(stop_store, store)
+            await saver.setup()
+            await store.setup()
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(
+                f"The database {file} cannot be opened: {error}. Check the path, or set "
+                "GRAPH_AGENT_DATABASE."
+            ) from error
+        leases = FileLeases(path.with_name(f"{path.name}-leases"))
+        close = opened.pop_all().aclose
+        return Backend(checkpointer=saver, store=store, leases=leases, close=close)
 
 
 def _prepared(file: str) -> Path:
@@ -61,8 +59,9 @@ def _prepared(file: str) -> Path:
     return path
 
 
-async def _connect(path: Path) -> aiosqlite.Connection:
+async def _connect(path: Path, opened: AsyncExitStack) -> aiosqlite.Connection:
     connection = await _Connection(path)
+    opened.push_async_callback(connection.close)
     # With a write-ahead log, NORMAL survives a killed process; only a power cut can lose the
     # newest steps.
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL"):

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from weakref import WeakValueDictionary
+from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 
+from graph_agent.models.wire import PerMessage
 from graph_agent.prompts import CALL_CANCELLED
 
 
@@ -43,16 +45,17 @@ def exchanges(history: Sequence[BaseMessage], start: int = 0) -> Iterator[Exchan
 def _paired(reply: AIMessage, results: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
     found = {r.tool_call_id: r for r in reversed(results) if isinstance(r, ToolMessage)}
     for call in reply.tool_calls:
-        yield found.get(call["id"] or "") or _cancelled(call["id"] or "", call["name"])
+        yield found.get(call["id"] or "") or _cancelled(reply, call)
 
 
-_CANCELLED: WeakValueDictionary[str, ToolMessage] = WeakValueDictionary()
-"""Stand-ins that are in use, so that the same one is shown (and encoded) each time."""
+def _cancelled(reply: AIMessage, call: ToolCall) -> ToolMessage:
+    call_id, known = call["id"] or "", _STAND_INS(reply)
+    if call_id not in known:
+        known[call_id] = ToolMessage(
+            CALL_CANCELLED, tool_call_id=call_id, name=call["name"], status="error"
+        )
+    return known[call_id]
 
 
-def _cancelled(call_id: str, name: str) -> ToolMessage:
-    message = _CANCELLED.get(call_id)
-    if message is None:
-        message = ToolMessage(CALL_CANCELLED, tool_call_id=call_id, name=name, status="error")
-        _CANCELLED[call_id] = message
-    return message
+_STAND_INS: Final = PerMessage[dict[str, ToolMessage]](lambda _: {})
+"""Stand-ins by call id for each reply, so that the same one is shown (and encoded) each time."""

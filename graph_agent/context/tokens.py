@@ -1,8 +1,8 @@
 """Estimates tokens without a tokenizer, on the high side, once for each message."""
 
+import json
 from typing import Any, Final
 
-import orjson
 from langchain_core.messages import AIMessage, BaseMessage
 
 from graph_agent.models.wire import PerMessage
@@ -33,7 +33,7 @@ def _count(message: BaseMessage) -> int:
     if isinstance(message.content, list):
         total += IMAGE_TOKENS * sum(_is_image(block) for block in message.content)
     if isinstance(message, AIMessage) and message.tool_calls:
-        total += text_tokens(orjson.dumps(message.tool_calls).decode())
+        total += text_tokens(_json(message.tool_calls))
     return total
 
 
@@ -43,7 +43,12 @@ message_tokens: Final = PerMessage[int](_count)
 
 def schema_tokens(schemas: list[dict[str, Any]]) -> int:
     """Estimate what tool schemas take."""
-    return text_tokens(orjson.dumps(schemas).decode()) if schemas else 0
+    return text_tokens(_json(schemas)) if schemas else 0
+
+
+def _json(data: object) -> str:
+    # A caller's history may hold integers that orjson refuses.
+    return json.dumps(data, ensure_ascii=False, default=str)
 
 
 def _is_image(block: str | dict[Any, Any]) -> bool:

@@ -1,18 +1,16 @@
 """Makes a prompt fit without a model: the oldest exchanges go first, whole."""
 
-from langchain_core.messages import BaseMessage
-
 from graph_agent.context.exchanges import Exchange, exchanges
 from graph_agent.context.tokens import message_tokens
-from graph_agent.context.view import clipped
-from graph_agent.state import AgentState, marked
+from graph_agent.context.view import clipped, shown
+from graph_agent.state import AgentState, said_by_user
 
 
 def cut_point(state: AgentState, *, room: int, message_cap: int) -> int:
     """Find the cut from which on the messages take at most `room` tokens.
 
-    The run's question and its pinned messages are shown wherever the cut is, and the newest
-    exchange is never cut away.
+    What the user said in this run is shown wherever the cut is. Its newest exchange, which the
+    model has not seen yet, is never cut away.
 
     Args:
         state: The thread.
@@ -22,27 +20,20 @@ def cut_point(state: AgentState, *, room: int, message_cap: int) -> int:
     Returns:
         An index into `state.messages`, never before the present cut.
     """
-    pieces = list(exchanges(state.messages, state.cut))
-    left = room - sum(
-        message_tokens(clipped(message, message_cap))
-        for index, message in enumerate(state.messages)
-        if _always_kept(state, index, message)
-    )
-    cut = len(state.messages)
-    for number, piece in enumerate(reversed(pieces)):
-        left -= _size(piece, state, message_cap)
-        if left < 0 and number > 0:
-            return cut
+    start = state.turn["start"]
+    said = [message for message in state.messages[start:] if said_by_user(message)]
+    left = room - sum(message_tokens(clipped(message, message_cap)) for message in said)
+    cut, unseen = len(state.messages), True
+    for piece in reversed(list(exchanges(state.messages, state.cut))):
+        in_run = piece.start >= start
+        if not (in_run and said_by_user(piece.messages[0])):
+            left -= _size(piece, message_cap)
+            if left < 0 and not (in_run and unseen):
+                return cut
+            unseen = False
         cut = piece.start
     return state.cut
 
 
-def _always_kept(state: AgentState, index: int, message: BaseMessage) -> bool:
-    start = state.turn["start"]
-    return index == start or (index > start and marked(message) == "interrupt")
-
-
-def _size(piece: Exchange, state: AgentState, cap: int) -> int:
-    if _always_kept(state, piece.start, piece.messages[0]):
-        return 0
-    return sum(message_tokens(clipped(message, cap)) for message in piece.messages)
+def _size(piece: Exchange, cap: int) -> int:
+    return sum(message_tokens(message) for message in shown(piece, cap))

@@ -1,58 +1,83 @@
 """Builds the part of a thread that a model is shown, from its messages and the cut."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
-from graph_agent.context.exchanges import exchanges
-from graph_agent.context.tokens import MESSAGE_OVERHEAD, message_tokens
+from graph_agent.context.exchanges import Exchange, exchanges
+from graph_agent.context.tokens import message_tokens, text_tokens
 from graph_agent.models.wire import PerMessage
 from graph_agent.prompts import TRIMMED
-from graph_agent.state import AgentState, marked
+from graph_agent.state import AgentState, said_by_user
+
+MARKER_TOKENS = 16
+"""Tokens kept free for the marker of a cut."""
+RESULTS_CAPS = 2
+"""The results of one reply share this many times what one message may take."""
 
 
 def prompt_view(state: AgentState, *, message_cap: int) -> list[BaseMessage]:
     """List what a model is shown, oldest first, without the system prompt.
 
-    The question of the run and pinned messages stay wherever the cut is. A message over
-    `message_cap` tokens keeps its head and tail.
+    What the user said in this run stays wherever the cut is. A message over `message_cap` tokens
+    keeps its head and tail.
     """
-    kept = [*_kept_before(state), *_after(state.messages, state.cut)]
-    return [clipped(message, message_cap) for message in kept]
+    before = state.messages[state.turn["start"] : state.cut]
+    said = [clipped(message, message_cap) for message in before if said_by_user(message)]
+    after = exchanges(state.messages, state.cut)
+    return said + [message for piece in after for message in shown(piece, message_cap)]
+
+
+def shown(piece: Exchange, cap: int) -> list[BaseMessage]:
+    """List what a model is shown of an exchange, each message within its cap.
+
+    System messages are part of the system prompt, and many endpoints refuse a reply with neither
+    text nor calls. Many results share what a few may take.
+    """
+    first, *results = piece.messages
+    if isinstance(first, SystemMessage) or _is_silent(first):
+        return []
+    share = min(cap, RESULTS_CAPS * cap // max(1, len(results)))
+    return [clipped(first, cap), *(clipped(result, share) for result in results)]
 
 
 def clipped(message: BaseMessage, cap: int) -> BaseMessage:
-    """Return the message, or a copy that keeps head and tail where it takes over `cap` tokens."""
+    """Return the message, or a copy that keeps head and tail where it takes over `cap` tokens.
+
+    Only text is cut: where calls or images take the room, the message stays as it is.
+    """
     if message_tokens(message) <= cap:
         return message
-    short = _SHORT(message)
-    if cap not in short:
-        short[cap] = _shorten(message, cap)
-    return short[cap]
+    known = _SHORT(message)
+    if cap not in known:
+        known[cap] = _shorten(message, cap)
+    return known[cap] or message
 
 
-def _kept_before(state: AgentState) -> Iterator[BaseMessage]:
-    question = state.turn["start"]
-    for index, message in enumerate(state.messages[: state.cut]):
-        if index == question or (marked(message) == "interrupt" and index > question):
-            yield message
-
-
-def _after(messages: Sequence[BaseMessage], cut: int) -> Iterator[BaseMessage]:
-    for exchange in exchanges(messages, cut):
-        yield from (m for m in exchange.messages if not isinstance(m, SystemMessage))
-
-
-_SHORT: Final = PerMessage[dict[int, BaseMessage]](lambda _: {})
+_SHORT: Final = PerMessage[dict[int, BaseMessage | None]](lambda _: {})
 """Shortened copies by cap, so that the same copy is shown (and encoded) each time."""
 
 
-def _shorten(message: BaseMessage, cap: int) -> BaseMessage:
-    """Keep as much of head and tail, in equal parts, as fits the cap."""
-    text = message.text
-    share = max(0, cap - 4 * MESSAGE_OVERHEAD) / message_tokens(message)
-    half = int(len(text) * share) // 2
-    marker = TRIMMED.format(tokens=message_tokens(message) - cap)
+def _is_silent(message: BaseMessage) -> bool:
+    return isinstance(message, AIMessage) and not (message.tool_calls or message.text.strip())
+
+
+def _shorten(message: BaseMessage, cap: int) -> BaseMessage | None:
+    """Keep as much of head and tail, in equal parts, as fits the cap; None: nothing to gain."""
+    text, tokens = message.text, text_tokens(message.text)
+    if tokens <= MARKER_TOKENS:
+        return None
+    room = max(0, cap - (message_tokens(message) - tokens) - MARKER_TOKENS)
+    half = int(len(text) * min(1, room / tokens)) // 2
+    while half and text_tokens(text[:half] + text[-half:]) > room:
+        half = half * 9 // 10
     head, tail = text[:half], text[len(text) - half :]
-    return message.model_copy(update={"content": f"{head}\n{marker}\n{tail}"})
+    marker = TRIMMED.format(tokens=tokens - text_tokens(head + tail))
+    return message.model_copy(update={"content": _content(message, f"{head}\n{marker}\n{tail}")})
+
+
+def _content(message: BaseMessage, text: str) -> str | list[str | dict[Any, Any]]:
+    if isinstance(message.content, str):
+        return text
+    blocks = (block for block in message.content if isinstance(block, dict))
+    return [{"type": "text", "text": text}, *(b for b in blocks if b.get("type") != "text")]

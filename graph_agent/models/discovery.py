@@ -24,7 +24,10 @@ KNOWN_SERVERS = (
 
 
 def find_server(servers: Sequence[LocalServer] = KNOWN_SERVERS) -> tuple[LocalServer, str] | None:
-    """Return the first server that lists a model, and that model's name."""
+    """Return the first server that lists a model, and that model's name.
+
+    Models that only embed texts, as their names say, are passed over.
+    """
     with httpx.Client(timeout=PATIENCE, trust_env=False) as client:
         for server in servers:
             model = _first_model(client, server.base_url)
@@ -37,7 +40,8 @@ def _first_model(client: httpx.Client, base_url: str) -> str | None:
     try:
         answer = client.get(f"{base_url}/models")
         models = answer.json()["data"] if answer.status_code == httpx.codes.OK else []
-        return str(models[0]["id"]) if models else None
-    except (httpx.HTTPError, ValueError, KeyError, TypeError, IndexError):
+        names = [str(model["id"]) for model in models or []]
+        return next((name for name in names if "embed" not in name), None)
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
         # Whatever listens there is no model server.
         return None

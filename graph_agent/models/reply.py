@@ -17,16 +17,16 @@ from langchain_core.messages.tool import (
 from graph_agent.errors import ModelError
 
 
-def read_reply(body: Mapping[str, Any]) -> AIMessage:
+def read_reply(body: object) -> AIMessage:
     """Turn a chat completion into a message.
 
     Calls whose arguments are no JSON object land in `invalid_tool_calls` as they came.
 
     Raises:
-        ModelError: The body holds no choice.
+        ModelError: The body is no chat completion.
     """
-    choices = body.get("choices") or []
-    if not choices:
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not choices:
         raise ModelError(f"The endpoint answered without a choice: {str(body)[:300]}")
     message = choices[0].get("message") or {}
     calls, invalid = _read_calls(message.get("tool_calls") or [])

@@ -2,12 +2,12 @@
 
 import asyncio
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import TypeVar
-
-import openai
 
 from graph_agent.errors import ModelUnavailableError
 from graph_agent.models.failures import classify
@@ -16,7 +16,7 @@ from graph_agent.settings import Settings
 FIRST_WAIT = 0.5
 """Seconds before the second try; each further wait doubles."""
 LONGEST_WAIT = 30.0
-"""Seconds."""
+"""Seconds, unless the endpoint asks for more."""
 
 T = TypeVar("T")
 
@@ -31,6 +31,8 @@ class RetryPolicy:
     """Seconds after which no further try starts."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     """Waits between tries; a test passes its own."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds, from anywhere; a test passes its own."""
 
     @classmethod
     def of(cls, settings: Settings) -> "RetryPolicy":
@@ -42,30 +44,41 @@ class RetryPolicy:
 
         Raises:
             ModelError: The last fault, classified.
+            ConfigError: `attempt` found something set wrong.
         """
-        started = time.monotonic()
-        for tries in range(self.max_retries + 1):
+        started, tries = self.clock(), 0
+        while True:
             try:
                 return await attempt()
             except Exception as error:
-                fault = classify(error)
-                wait = _retry_after(error) or _backoff(tries)
-                spent = time.monotonic() - started + wait > self.deadline
-                if not isinstance(fault, ModelUnavailableError) or spent:
+                fault, wait = classify(error), _wait(error, tries)
+                late = self.clock() - started + wait > self.deadline
+                if (
+                    not isinstance(fault, ModelUnavailableError)
+                    or late
+                    or tries >= self.max_retries
+                ):
+                    if fault is error:
+                        raise
                     raise fault from error
-                if tries == self.max_retries:
-                    raise fault from error
+            tries += 1
             await self.sleep(wait)
-        raise AssertionError("the loop above returns or raises")
 
 
-def _backoff(tries: int) -> float:
+def _wait(error: Exception, tries: int) -> float:
+    """Return seconds to wait: what the endpoint asks for, else twice as long each time."""
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    asked = _retry_after(headers.get("retry-after", ""))
+    if asked is not None:
+        return asked
     full: float = min(LONGEST_WAIT, FIRST_WAIT * 2**tries)
     return full * random.uniform(0.5, 1.0)
 
 
-def _retry_after(error: Exception) -> float | None:
-    if not isinstance(error, openai.APIStatusError):
+def _retry_after(header: str) -> float | None:
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", header):
+        return float(header)
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except ValueError:
         return None
-    header = error.response.headers.get("retry-after", "")
-    return min(LONGEST_WAIT, float(header)) if header.replace(".", "", 1).isdigit() else None

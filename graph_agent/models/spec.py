@@ -4,8 +4,44 @@ import re
 from typing import Self
 
 from langchain_core.language_models import BaseChatModel
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
 
+LOCAL = "local"
+"""The provider that runs inside this process."""
+PROVIDERS = {
+    "anthropic",
+    "anthropic_bedrock",
+    "azure_ai",
+    "azure_openai",
+    "baseten",
+    "bedrock",
+    "bedrock_converse",
+    "bedrock_mantle_anthropic",
+    "bedrock_mantle_openai",
+    "cohere",
+    "deepseek",
+    "fireworks",
+    "google_anthropic_vertex",
+    "google_genai",
+    "google_vertexai",
+    "groq",
+    "huggingface",
+    "ibm",
+    "langsmith",
+    "litellm",
+    "local",
+    "meta",
+    "mistralai",
+    "nvidia",
+    "ollama",
+    "openai",
+    "openrouter",
+    "perplexity",
+    "together",
+    "upstage",
+    "xai",
+}
+"""What may stand before the colon of `provider:model`; other names keep their colon."""
 DEFAULT_CONTEXT_SIZE = 128_000
 """Tokens, where nothing better is known."""
 DEFAULT_MAX_OUTPUT_TOKENS = 64_000
@@ -87,6 +123,12 @@ class ModelSpec(BaseModel):
     """What it is good for: `fast`, `reasoning`, …"""
     fallbacks: list[str] = []
     """Models to ask, in order, when this one keeps failing."""
+
+    @model_validator(mode="after")
+    def _is_named(self) -> Self:
+        if not self.model and self.provider != LOCAL:
+            raise ValueError("`model` is missing: the name that the endpoint knows")
+        return self
 
 
 def is_small(model: str) -> bool:

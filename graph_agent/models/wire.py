@@ -4,12 +4,21 @@ The client's own transformation walks the whole history at every call. Here each
 encoded when it is first sent; a request is a join of those pieces.
 """
 
+import json
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import orjson
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_openai_data_block,
+    is_data_content_block,
+)
 
 T = TypeVar("T")
 
@@ -66,7 +75,13 @@ def request_body(parameters: Mapping[str, Any], messages: Sequence[BaseMessage])
 def _content(message: BaseMessage) -> str | list[Any]:
     if isinstance(message.content, str):
         return message.content
-    return [{"type": "text", "text": b} if isinstance(b, str) else b for b in message.content]
+    return [_block(block) for block in message.content]
+
+
+def _block(block: str | dict[str, Any]) -> dict[str, Any]:
+    if isinstance(block, str):
+        return {"type": "text", "text": block}
+    return convert_to_openai_data_block(block) if is_data_content_block(block) else block
 
 
 def _assistant(message: AIMessage) -> dict[str, Any]:
@@ -78,9 +93,17 @@ def _assistant(message: AIMessage) -> dict[str, Any]:
                 "type": "function",
                 "function": {
                     "name": call["name"],
-                    "arguments": orjson.dumps(call["args"]).decode(),
+                    "arguments": _arguments(call["args"]),
                 },
             }
             for call in message.tool_calls
         ]
     return wire
+
+
+def _arguments(args: Mapping[str, Any]) -> str:
+    try:
+        return orjson.dumps(args).decode()
+    except TypeError:
+        # A model may write whole numbers beyond 64 bits, which orjson does not.
+        return json.dumps(args)

@@ -69,9 +69,5 @@ def _joined(content: str, interrupts: Sequence[Interrupt]) -> HumanMessage:
     return HumanMessage(
         USER_INTERRUPT.format(content=content),
         id=interrupts[0].id,
-        additional_kwargs={
-            "kind": "interrupt",
-            "pinned": True,
-            "ids": [item.id for item in interrupts],
-        },
+        additional_kwargs={"kind": "interrupt", "ids": [item.id for item in interrupts]},
     )

@@ -1,5 +1,7 @@
 """Keeps the prompt within the model's window, before every call of the loop."""
 
+from dataclasses import replace
+
 from langgraph.runtime import Runtime
 
 from graph_agent.context.tokens import message_tokens
@@ -27,10 +29,6 @@ async def guard_context(state: AgentState, runtime: Runtime[RunOptions], *, deps
     cut = cut_point(state, room=room, message_cap=deps.message_cap)
     if cut == state.cut:
         return Update()
-    kept = prompt_view(_with_cut(state, cut), message_cap=deps.message_cap)
+    kept = prompt_view(replace(state, cut=cut), message_cap=deps.message_cap)
     emit(runtime.stream_writer, Compacted(original_messages=len(view), kept_messages=len(kept)))
     return Update(cut=cut)
-
-
-def _with_cut(state: AgentState, cut: int) -> AgentState:
-    return AgentState(messages=state.messages, turn=state.turn, cut=cut)

@@ -13,6 +13,7 @@ from graph_agent.prompts import SELECT_TOOLS
 from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, RunUsage, Turn, Update, is_question
 from graph_agent.structured import structured_llm_call
+from graph_agent.trace import question_text
 from graph_agent.usage import add_usage, no_usage
 
 
@@ -30,7 +31,7 @@ async def select_tools(state: AgentState, runtime: Runtime[RunOptions], *, deps:
     """
     deps = deps.for_run(runtime)
     start = question_index(state)
-    selected, usage = await _select(state.messages[start].text, runtime, deps)
+    selected, usage = await _select(question_text(state.messages[start:]), runtime, deps)
     info = runtime.execution_info
     return Update(
         turn=Turn(
@@ -51,15 +52,20 @@ async def select_tools(state: AgentState, runtime: Runtime[RunOptions], *, deps:
 def question_index(state: AgentState) -> int:
     """Find the question of a new run: the first of the user's messages at the end.
 
+    System messages among them do not count: they are part of the system prompt.
+
     Raises:
         ConfigError: The thread does not end with a user's message.
     """
-    index = len(state.messages)
-    while index and is_question(state.messages[index - 1]):
-        index -= 1
-    if index == len(state.messages):
+    question = None
+    for index in reversed(range(len(state.messages))):
+        if is_question(state.messages[index]):
+            question = index
+        elif not isinstance(state.messages[index], SystemMessage):
+            break
+    if question is None:
         raise ConfigError("There is no question: put a user message last in `messages`.")
-    return index
+    return question
 
 
 async def _select(

@@ -33,6 +33,7 @@ from graph_agent.state import AgentState, RunUsage, StopReason, Update, pending_
 from graph_agent.trace import (
     fallback_answer,
     interrupts_text,
+    question_text,
     run_messages,
     step_records,
     trace_text,
@@ -123,7 +124,7 @@ def _request(state: AgentState, deps: Deps) -> list[BaseMessage]:
         System(SYNTHESIS_SYSTEM),
         HumanMessage(
             SYNTHESIS_USER.format(
-                question=messages[0].text,
+                question=question_text(messages),
                 interrupts=SYNTHESIS_INTERRUPTS.format(content=added) if added else "",
                 trace=trace_text(messages, result_chars=deps.settings.synthesis_tool_result_chars),
             )

@@ -1,32 +1,43 @@
 """Reads the actions that a JSON-mode reply holds, in any of the usual spellings."""
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
-import orjson
 from langchain_core.messages import AIMessage
-from langchain_core.messages.tool import ToolCall
 
 from graph_agent.json_text import find_objects
+from graph_agent.models.reply import read_arguments
+from graph_agent.plain_text import cleaned
+from graph_agent.protocols.native_form import was_cut_off
 
 FINAL = "final_answer"
 NAME_KEYS = ("tool", "name", "action")
-ARGUMENT_KEYS = ("args", "arguments", "parameters", "input")
+ARGUMENT_KEYS = ("args", "arguments", "parameters", "input", "action_input")
+BARE_KEYS = {*NAME_KEYS, "reasoning"}
+"""Of an object that has no more keys than these the name is a call; else it may be data."""
 
 
 class UnreadableError(ValueError):
     """The reply holds no action; the text says what was wrong, for the model to read."""
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
+class Action:
+    """One call, as the model spelled it."""
+
+    tool: str
+    args: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Actions:
     """What a reply asks for: calls in order, or else an answer."""
 
-    calls: list[ToolCall] = field(default_factory=list)
-    answer: str = ""
-    reasoning: str = ""
+    calls: Sequence[Action]
+    answer: str
+    reasoning: str
 
 
 def read_actions(reply: AIMessage) -> Actions:
@@ -35,37 +46,53 @@ def read_actions(reply: AIMessage) -> Actions:
     Raises:
         UnreadableError: There is none, or the reply was cut off.
     """
-    if reply.response_metadata.get("finish_reason") == "length":
+    if was_cut_off(reply):
         raise UnreadableError("it was cut off by the output limit; write less")
-    found = find_objects(reply.text)
+    found = cleaned(find_objects(reply.text))
     if not found:
         raise UnreadableError("it holds no JSON object")
-    actions = Actions(reasoning=_text(found[0].get("reasoning", "")))
-    answers = [answer for item in found if (answer := _answer(item)) is not None]
-    actions.calls = [call for item in found if (call := _call(item)) is not None]
-    if not actions.calls and not answers:
+    calls = [call for item in found for call in _calls(item)]
+    answers = [answer for item in found for answer in _answers(item)]
+    if not calls and not answers:
         raise UnreadableError("its JSON object is neither a tool_call nor a final_answer")
-    actions.answer = "" if actions.calls else answers[-1]
-    return actions
+    reasons = (_text(item["reasoning"]) for item in found if item.get("reasoning"))
+    return Actions(calls=calls, answer="" if calls else answers[-1], reasoning=next(reasons, ""))
 
 
-def _answer(item: dict[str, Any]) -> str | None:
-    if item.get("type") == FINAL or _name(item) == FINAL:
-        args = _args(item)
-        value = item.get("answer", args.get("answer") if isinstance(args, dict) else None)
-        return None if value is None else _text(value)
-    if _name(item) is None and set(item) <= {"answer", "reasoning", "final", FINAL} and item:
-        return _text(item.get("answer", item.get("final", item.get(FINAL, ""))))
-    return None
+def _answers(item: dict[str, Any]) -> Iterator[str]:
+    """Yield the answer that an object holds, if it holds one."""
+    if FINAL in (item.get("type"), _name(item)):
+        value = item.get("answer", _answer_within(_arguments(item)))
+    elif _name(item) is None and set(item) <= {"answer", "reasoning", "final", FINAL}:
+        value = item.get("answer", item.get("final", item.get(FINAL)))
+    else:
+        value = None
+    if value is not None:
+        yield _text(value)
 
 
-def _call(item: dict[str, Any]) -> ToolCall | None:
-    name, args = _name(item), _args(item)
-    if name is None or name == FINAL or item.get("type") == FINAL:
-        return None
-    if not isinstance(args, dict):
-        raise UnreadableError(f"the arguments of `{name}` are no JSON object")
-    return ToolCall(name=name, args=args, id=f"call_{uuid4().hex[:24]}", type="tool_call")
+def _answer_within(arguments: object) -> object:
+    try:
+        return read_arguments(arguments).get("answer")
+    except ValueError:
+        return arguments
+
+
+def _calls(item: dict[str, Any]) -> Iterator[Action]:
+    """Yield the call that an object holds, if it holds one."""
+    name = _name(item)
+    if name is None or FINAL in (item.get("type"), name) or not _is_call(item):
+        return
+    try:
+        args = read_arguments(_arguments(item))
+    except ValueError as error:
+        raise UnreadableError(f"the arguments of `{name}` are no JSON object") from error
+    yield Action(tool=name, args=args)
+
+
+def _is_call(item: dict[str, Any]) -> bool:
+    said = item.get("type") in ("tool_call", "function")
+    return said or any(key in item for key in ARGUMENT_KEYS) or set(item) <= BARE_KEYS
 
 
 def _name(item: dict[str, Any]) -> str | None:
@@ -73,15 +100,9 @@ def _name(item: dict[str, Any]) -> str | None:
     return value or None
 
 
-def _args(item: dict[str, Any]) -> Any:
-    value = next((item[key] for key in ARGUMENT_KEYS if key in item), None)
-    if isinstance(value, str) and value.strip().startswith("{"):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return {} if value is None else value
+def _arguments(item: dict[str, Any]) -> object:
+    return next((item[key] for key in ARGUMENT_KEYS if key in item), None)
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

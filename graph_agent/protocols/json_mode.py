@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any, Final, Literal
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from graph_agent.context.tokens import message_tokens
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.wire import PerMessage
+from graph_agent.plain_text import plain_text
 from graph_agent.prompts import (
     JSON_MODE,
     JSON_MODE_NO_TOOLS,
@@ -20,6 +22,7 @@ from graph_agent.prompts import (
 )
 from graph_agent.protocols import Move
 from graph_agent.protocols.actions import Actions, UnreadableError, read_actions
+from graph_agent.protocols.native_form import kept_call, reasoning_of
 from graph_agent.protocols.response_format import response_format
 from graph_agent.state import Mode, marked
 from graph_agent.tools.registry import ToolRegistry
@@ -47,6 +50,7 @@ class JsonModeProtocol:
                 last=f", {REASONING_KEY}" if reasoning == "last" else "",
             )
         )
+        self._registry = tools
         self._schemas = schemas
         self._reasoning: Reasoning = reasoning
 
@@ -62,25 +66,33 @@ class JsonModeProtocol:
             actions = read_actions(reply)
         except UnreadableError as fault:
             return _unreadable(reply, str(fault), asked_again=_asked_again(view))
-        message = _native(actions, reply)
-        return Move(messages=[message], reasoning=actions.reasoning, reply=reply)
+        message = self._in_native_form(actions, reply)
+        return Move(messages=[message], reasoning=reasoning_of(message), reply=reply)
+
+    def _in_native_form(self, actions: Actions, reply: AIMessage) -> AIMessage:
+        reasoning = actions.reasoning or reasoning_of(reply)
+        return AIMessage(
+            content=actions.answer,
+            id=reply.id or f"run-{uuid4()}",
+            tool_calls=[kept_call(call.tool, call.args, self._registry) for call in actions.calls],
+            usage_metadata=reply.usage_metadata,
+            additional_kwargs={"reasoning_content": reasoning} if reasoning else {},
+        )
 
 
 def as_text(message: BaseMessage) -> BaseMessage:
     """Translate a message of the thread into the user's or the assistant's words."""
-    return _AS_TEXT(message)
+    is_translated = isinstance(message, AIMessage | ToolMessage) and marked(message) != "unreadable"
+    return _TRANSLATED(message) if is_translated else message
 
 
 def _translate(message: BaseMessage) -> BaseMessage:
-    match message:
-        case ToolMessage():
-            return HumanMessage(OBSERVATION.format(content=message.text))
-        case AIMessage() if marked(message) != "unreadable":
-            return AIMessage("\n".join(_actions(message)))
-    return message
+    if isinstance(message, AIMessage):
+        return AIMessage("\n".join(_actions(message)))
+    return HumanMessage(OBSERVATION.format(content=message.text))
 
 
-_AS_TEXT: Final = PerMessage[BaseMessage](_translate)
+_TRANSLATED: Final = PerMessage[BaseMessage](_translate)
 
 
 def _actions(message: AIMessage) -> Iterator[str]:
@@ -104,20 +116,20 @@ def _merged(view: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
 
 
 def _join(group: Sequence[BaseMessage]) -> BaseMessage:
-    if len(group) == 1:
-        return group[0]
-    known = _JOINED(group[0])
-    key = tuple(id(message) for message in group)
+    first, *rest = group
+    if not rest:
+        return first
+    known = _JOINED(first)
+    key = tuple(id(message) for message in rest)
     if key not in known:
-        joined = type(group[0])(_content(group))
-        known[key] = (joined, tuple(group))
+        known[key] = (type(first)(_content(group)), rest)
     return known[key][0]
 
 
-_JOINED: Final = PerMessage[dict[tuple[int, ...], tuple[BaseMessage, tuple[BaseMessage, ...]]]](
+_JOINED: Final = PerMessage[dict[tuple[int, ...], tuple[BaseMessage, list[BaseMessage]]]](
     lambda _: {}
 )
-"""Joined messages by the ids of their parts, which are kept so that the ids stay theirs."""
+"""For the first of a group: the whole by the ids of the rest, which is kept so that ids stay."""
 
 
 def _content(group: Sequence[BaseMessage]) -> str | list[str | dict[Any, Any]]:
@@ -132,20 +144,9 @@ def _blocks(message: BaseMessage) -> list[str | dict[Any, Any]]:
     return list(message.content)
 
 
-def _native(actions: Actions, reply: AIMessage) -> AIMessage:
-    reasoning = actions.reasoning or str(reply.additional_kwargs.get("reasoning_content") or "")
-    return AIMessage(
-        content="" if actions.calls else actions.answer,
-        id=reply.id or f"run-{uuid4()}",
-        tool_calls=actions.calls,
-        usage_metadata=reply.usage_metadata,
-        additional_kwargs={"reasoning_content": reasoning} if reasoning else {},
-    )
-
-
 def _unreadable(reply: AIMessage, fault: str, *, asked_again: bool) -> Move:
     raw = AIMessage(
-        content=reply.text,
+        content=plain_text(reply.text),
         id=reply.id or f"run-{uuid4()}",
         usage_metadata=reply.usage_metadata,
         additional_kwargs={} if asked_again else {"kind": "unreadable"},
@@ -156,10 +157,9 @@ def _unreadable(reply: AIMessage, fault: str, *, asked_again: bool) -> Move:
 
 
 def _asked_again(view: Sequence[BaseMessage]) -> bool:
-    """Tell whether the last reply could not be read either."""
-    replies = (message for message in reversed(view) if isinstance(message, AIMessage))
-    last = next(replies, None)
-    return last is not None and marked(last) == "unreadable"
+    """Tell whether the last reply could not be read either: its request still stands last."""
+    newest = takewhile(lambda message: isinstance(message, HumanMessage), reversed(view))
+    return any(marked(message) == "reformat" for message in newest)
 
 
 def _describe(name: str, description: str, schema: dict[str, Any]) -> str:
@@ -176,7 +176,16 @@ def _describe(name: str, description: str, schema: dict[str, Any]) -> str:
 
 
 def _type(about: dict[str, Any]) -> str:
-    kinds = about.get("anyOf") or [about]
-    names = [str(kind.get("type") or kind.get("const") or "object") for kind in kinds]
-    choices = about.get("enum")
-    return " | ".join(json.dumps(c) for c in choices) if choices else " | ".join(names)
+    """Write a type with all that it holds: some endpoints are sent no schema beside it."""
+    if kinds := about.get("anyOf"):
+        return " | ".join(map(_type, kinds))
+    if choices := about.get("enum"):
+        return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+    if "const" in about:
+        return json.dumps(about["const"], ensure_ascii=False)
+    kind = str(about.get("type") or "any")
+    if items := about.get("items"):
+        return f"{kind} of {_type(items)}"
+    if fields := about.get("properties"):
+        return "{" + ", ".join(f"{key}: {_type(field)}" for key, field in fields.items()) + "}"
+    return kind

@@ -9,7 +9,9 @@ from langchain_core.tools import BaseTool
 
 from graph_agent.context.tokens import message_tokens, schema_tokens
 from graph_agent.models.language_model import LanguageModel
+from graph_agent.plain_text import plain_text
 from graph_agent.protocols import Move
+from graph_agent.protocols.native_form import kept_call, reasoning_of, was_cut_off
 from graph_agent.state import Mode
 from graph_agent.tools.registry import ToolRegistry
 
@@ -23,6 +25,7 @@ class NativeProtocol:
 
     def __init__(self, system: str, tools: ToolRegistry, names: Sequence[str]) -> None:
         self._system = SystemMessage(system)
+        self._registry = tools
         self._tools: list[BaseTool] = tools.chosen(names)
         self._overhead = message_tokens(self._system) + schema_tokens(
             [{"name": t.name, "about": t.description, **tools.schema(t.name)} for t in self._tools]
@@ -36,30 +39,33 @@ class NativeProtocol:
         """Ask with the tools on offer; the reply's calls, or its text, are the move."""
         reply = await model.ask([self._system, *view], tools=self._tools)
         taken = {call["id"] for m in view if isinstance(m, AIMessage) for call in m.tool_calls}
-        message = in_native_form(reply, taken)
+        message = in_native_form(reply, self._registry, taken)
         return Move(messages=[message], reasoning=reasoning_of(message), reply=reply)
 
 
-def in_native_form(reply: AIMessage, taken: Collection[str | None] = ()) -> AIMessage:
+def in_native_form(
+    reply: AIMessage, tools: ToolRegistry, taken: Collection[str | None] = ()
+) -> AIMessage:
     """Rebuild a reply as the thread keeps it.
 
     Calls that could not be read stay among the calls, with empty arguments, so that they get an
     answer and go back as valid JSON; `additional_kwargs["invalid"]` says why they are not run.
-    A call keeps its id unless it has none or the id is taken: some servers repeat theirs.
+    A call keeps its id unless it has none or the id is taken.
     """
-    cut = reply.response_metadata.get("finish_reason") == "length"
+    cut_off = was_cut_off(reply)
     invalid: dict[str, str] = {}
     calls: list[ToolCall] = []
-    for call in [*reply.tool_calls, *reply.invalid_tool_calls]:
-        call_id = _unused(call["id"], [*taken, *(known["id"] for known in calls)])
-        args = call["args"] if isinstance(call["args"], dict) else {}
-        calls.append(ToolCall(name=call["name"] or "", args=args, id=call_id, type="tool_call"))
-        if cut:
-            invalid[call_id] = CUT_OFF
-        elif not isinstance(call["args"], dict):
-            invalid[call_id] = _fault(call["args"], call.get("error"))
+    for raw in [*reply.tool_calls, *reply.invalid_tool_calls]:
+        args = raw["args"] if isinstance(raw["args"], dict) else None
+        known = {*taken, *(call["id"] for call in calls)}
+        call = kept_call(raw["name"] or "", args or {}, tools, call_id=raw["id"], taken=known)
+        calls.append(call)
+        if cut_off:
+            invalid[str(call["id"])] = CUT_OFF
+        elif args is None:
+            invalid[str(call["id"])] = _fault(raw["args"], raw.get("error"))
     return AIMessage(
-        content=reply.text,
+        content=plain_text(reply.text),
         id=reply.id or f"run-{uuid4()}",
         tool_calls=calls,
         usage_metadata=reply.usage_metadata,
@@ -67,20 +73,11 @@ def in_native_form(reply: AIMessage, taken: Collection[str | None] = ()) -> AIMe
     )
 
 
-def reasoning_of(message: AIMessage) -> str:
-    """Return what the model says about its move: its reasoning, else its text beside calls."""
-    reasoning = str(message.additional_kwargs.get("reasoning_content") or "")
-    return reasoning or (message.text if message.tool_calls else "")
-
-
 def _kept(reply: AIMessage) -> dict[str, str]:
     reasoning = reply.additional_kwargs.get("reasoning_content")
-    return {"reasoning_content": reasoning} if reasoning else {}
-
-
-def _unused(call_id: str | None, known: Collection[str | None]) -> str:
-    return call_id if call_id and call_id not in known else f"call_{uuid4().hex[:24]}"
+    return {"reasoning_content": plain_text(str(reasoning))} if reasoning else {}
 
 
 def _fault(args: object, error: object) -> str:
-    return f"its arguments are not valid JSON ({error or 'no reason given'}): {str(args)[:500]}"
+    fault = f"its arguments are not valid JSON ({error or 'no reason given'}): {str(args)[:500]}"
+    return plain_text(fault)

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import orjson
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
 from graph_agent.event_log import EventLog, Numbered
+from graph_agent.plain_text import cleaned
 
 HEARTBEAT = 15.0
 """Seconds of silence after which a comment goes out, so that proxies keep the stream."""
@@ -42,5 +44,13 @@ async def _frames(log: EventLog, after: int, heartbeat: float) -> AsyncIterator[
 
 
 def _frame(numbered: Numbered) -> bytes:
-    data = orjson.dumps(numbered.event["data"]).decode()
-    return format_sse_event(id=str(numbered.id), event=numbered.event["event"], data_str=data)
+    name, data = numbered.event["event"], numbered.event["data"]
+    return format_sse_event(id=str(numbered.id), event=name, data_str=_json(data))
+
+
+def _json(data: dict[str, Any]) -> str:
+    try:
+        return orjson.dumps(data).decode()
+    except TypeError:
+        # A lone surrogate that a model or a tool wrote: no encoding can carry it.
+        return orjson.dumps(cleaned(data)).decode()

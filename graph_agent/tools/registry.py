@@ -9,9 +9,12 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from graph_agent.errors import ConfigError
+from graph_agent.tools.adapted import adapted
 
-VALID_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What endpoints take as a tool's name."""
+NAME_LENGTH = 64
+"""Characters that endpoints take as a tool's name, at most."""
+NAME_PIECE = re.compile(r"[a-zA-Z0-9_-]+")
+"""The characters that they take."""
 LINE_LENGTH = 80
 """Characters of one line of the catalogue, about."""
 
@@ -25,7 +28,7 @@ class ToolRegistry:
         self._tools: dict[str, BaseTool] = {}
         self._schemas: dict[str, dict[str, Any]] = {}
         for tool in tools:
-            self._add(as_tool(tool))
+            self._add(adapted(as_tool(tool)))
 
     def __len__(self) -> int:
         return len(self._tools)
@@ -40,6 +43,17 @@ class ToolRegistry:
     def names(self) -> list[str]:
         """List the names in order."""
         return list(self._tools)
+
+    def spelled(self, name: str) -> str:
+        """Return a name as a model wrote it in a form that endpoints take back.
+
+        Where just one known tool stands in it, as in `functions.search`, that one is meant.
+        """
+        if name in self._tools:
+            return name
+        pieces = NAME_PIECE.findall(name)
+        meant = {piece for piece in pieces if piece in self._tools}
+        return meant.pop() if len(meant) == 1 else "_".join(pieces)[:NAME_LENGTH] or "unnamed"
 
     def chosen(self, names: Sequence[str]) -> list[BaseTool]:
         """Return the tools of these names in the registry's order; no names means all."""
@@ -57,7 +71,7 @@ class ToolRegistry:
         return "\n".join(_line(tool) for tool in self)
 
     def _add(self, tool: BaseTool) -> None:
-        if not VALID_NAME.fullmatch(tool.name):
+        if not NAME_PIECE.fullmatch(tool.name) or len(tool.name) > NAME_LENGTH:
             raise ConfigError(
                 f"The tool name {tool.name!r} is not one that models take: use up to 64 letters, "
                 "digits, `_` and `-`."
@@ -71,11 +85,13 @@ def as_tool(tool: Tool) -> BaseTool:
     """Make a tool of a plain typed function; its docstring describes it and its arguments.
 
     Raises:
-        ConfigError: The function has no docstring.
+        ConfigError: The function has no name or no docstring.
     """
     if isinstance(tool, BaseTool):
         return tool
-    name = getattr(tool, "__name__", repr(tool))
+    name = getattr(tool, "__name__", None)
+    if name is None:
+        raise ConfigError(f"{tool!r} is no function with a name. Pass a function, or a tool.")
     if not tool.__doc__:
         raise ConfigError(f"The tool `{name}` has no docstring; models choose tools by it.")
     is_async = iscoroutinefunction(tool)

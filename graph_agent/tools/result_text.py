@@ -1,10 +1,23 @@
 """Puts what a tool returned into text that a model can read."""
 
+import json
 from typing import Any
 
 import orjson
+from langchain_core.messages.tool import ToolOutputMixin
+
+from graph_agent.plain_text import plain_text
 
 NO_OUTPUT = "(no output)"
+BLOCKS = {"text": "text", "image_url": "image_url", "image": "type"}
+"""Kinds of content blocks, and the key that each must have: data may have a `type` too."""
+
+
+def readable(result: object) -> Any:
+    """Return content blocks and messages as they are, and everything else as text."""
+    if isinstance(result, ToolOutputMixin) or _is_blocks(result):
+        return result
+    return result_text(result)
 
 
 def result_text(result: object) -> str:
@@ -13,14 +26,30 @@ def result_text(result: object) -> str:
     >>> result_text({"city": "서울"}), result_text(None), result_text(3)
     ('{"city":"서울"}', '(no output)', '3')
     """
-    if isinstance(result, str):
-        return _clean(result) if result else NO_OUTPUT
-    if result is None:
+    if isinstance(result, bytes | bytearray):
+        result = _decoded(bytes(result))
+    if result is None or (isinstance(result, str) and not result):
         return NO_OUTPUT
+    if isinstance(result, str | float):
+        return plain_text(str(result))
+    return plain_text(_json(result))
+
+
+def _json(data: object) -> str:
     try:
-        return orjson.dumps(result, default=_plain, option=orjson.OPT_NON_STR_KEYS).decode()
+        text = orjson.dumps(data, default=_plain, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
-        return _clean(str(result))
+        return _lenient_json(data)
+    # A date, a path and the like become a JSON string: as a whole result they are text.
+    return str(orjson.loads(text)) if text.startswith(b'"') else text.decode()
+
+
+def _lenient_json(data: object) -> str:
+    """Write what orjson refuses: numbers beyond 64 bits, lone surrogates, keys of any kind."""
+    try:
+        return json.dumps(data, ensure_ascii=False, default=_plain)
+    except (TypeError, ValueError):
+        return str(data)
 
 
 def _plain(value: Any) -> Any:
@@ -28,9 +57,19 @@ def _plain(value: Any) -> Any:
         return value.model_dump(mode="json")
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
-    return str(value)
+    return _decoded(value) if isinstance(value, bytes) else str(value)
 
 
-def _clean(text: str) -> str:
-    """Replace what UTF-8 or PostgreSQL cannot hold: lone surrogates and NUL."""
-    return text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return f"({len(data)} bytes that are no text)"
+
+
+def _is_blocks(result: object) -> bool:
+    return isinstance(result, list) and bool(result) and all(map(_is_block, result))
+
+
+def _is_block(item: object) -> bool:
+    return isinstance(item, dict) and BLOCKS.get(item.get("type", ""), "") in item

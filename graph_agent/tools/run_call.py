@@ -9,8 +9,10 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
-from pydantic import ValidationError
+from langgraph.prebuilt.tool_node import ToolInvocationError
+from langgraph.types import Command
 
+from graph_agent.plain_text import cleaned, plain_text
 from graph_agent.tools.registry import ToolRegistry
 from graph_agent.tools.result_text import result_text
 
@@ -45,8 +47,12 @@ async def run_call(call: Call, tools: ToolRegistry, *, seconds: float) -> ToolMe
         message = await _run(call, tools, seconds)
     except GraphBubbleUp:
         raise
+    except asyncio.CancelledError:
+        if _is_being_cancelled():
+            raise
+        message = _failure(call, f"Error: `{call.name}` was cancelled from within.")
     except Exception as error:  # noqa: BLE001 -- whatever a tool raises, the model is told
-        message = _failure(call, _explain(error, call, seconds))
+        message = _failure(call, _explain(error, call))
     message.response_metadata["seconds"] = round(time.monotonic() - started, 6)
     return message
 
@@ -61,34 +67,51 @@ async def _run(call: Call, tools: ToolRegistry, seconds: float) -> ToolMessage:
     request = {"id": call.id, "name": call.name, "args": call.args, "type": "tool_call"}
     # ToolNode injects state, store and runtime where the tool asks for them.
     node = ToolNode([tool], handle_tool_errors=False)
-    async with asyncio.timeout(seconds):
-        results = await node.ainvoke([request])
-    message: ToolMessage = results[0] if isinstance(results, list) else results["messages"][0]
+    try:
+        async with asyncio.timeout(seconds) as patience:
+            results = await node.ainvoke([request])
+    except TimeoutError:
+        if not patience.expired():
+            raise
+        text = f"Error: `{call.name}` did not finish within {seconds:g} seconds."
+        return _failure(call, text)
+    message = _message(results)
     message.id = call.message_id
-    if not isinstance(message.content, list):
-        message.content = result_text(message.content)
+    content = message.content
+    has_blocks = isinstance(content, list) and content
+    message.content = cleaned(content) if has_blocks else result_text(message.text)
     return message
+
+
+def _message(results: Any) -> ToolMessage:
+    """Take the tool's message; of a `Command`, its message is all that counts."""
+    result = (results if isinstance(results, list) else results["messages"])[0]
+    update: Any = result.update if isinstance(result, Command) else {"messages": [result]}
+    return next(message for message in update["messages"] if isinstance(message, ToolMessage))
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _failure(call: Call, text: str) -> ToolMessage:
     return ToolMessage(
-        text, tool_call_id=call.id, name=call.name, id=call.message_id, status="error"
+        plain_text(text), tool_call_id=call.id, name=call.name, id=call.message_id, status="error"
     )
 
 
-def _explain(error: BaseException, call: Call, seconds: float) -> str:
+def _explain(error: BaseException, call: Call) -> str:
     """Say what happened, without a stack trace."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
-        case TimeoutError():
-            return f"Error: `{call.name}` did not finish within {seconds:g} seconds."
-        case ToolException():
-            return f"Error: {error}"
-        case ValidationError():
+        case ToolInvocationError():
             faults = "; ".join(
                 f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
-                for fault in error.errors(include_url=False)
+                for fault in error.filtered_errors or error.source.errors(include_url=False)
             )
             return f"Error: the arguments of `{call.name}` do not fit: {faults}. Correct them."
+        case ToolException():
+            return f"Error: {error}"
     return f"Error: {type(error).__name__}: {error}"

@@ -1,0 +1,5 @@
+"""The command line: `graph-agent`."""
+
+from graph_agent.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,164 @@
+"""The commands of `graph-agent` and their options; the engine is imported once one of them runs."""
+
+import io
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graph_agent.cli.exit_codes import exit_code_of_error
+from graph_agent.cli.safe_text import one_line
+from graph_agent.errors import GraphAgentError
+
+if TYPE_CHECKING:
+    from graph_agent.cli.commands import Commands
+
+EPILOG = (
+    "Exit codes: 0 final answer, 2 usage or configuration, 3 stopped by a limit, "
+    "4 the model's endpoint failed, 130 cancelled."
+)
+
+app = typer.Typer(
+    help="Ask an agent that works with tools; every conversation is kept and can go on.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Config = Annotated[Path | None, typer.Option(help="The config file, in place of graph-agent.toml.")]
+Database = Annotated[
+    str | None, typer.Option(help="Where threads live: sqlite:///PATH, postgresql://… or memory:")
+]
+Model = Annotated[str | None, typer.Option(help="The model, by its name (`models` lists them).")]
+Thread = Annotated[str | None, typer.Option(help="The conversation to go on with, by its id.")]
+ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The conversation's id.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object a line, `end` last, nothing else.")
+]
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # No input and no answer may fail because of a terminal's encoding.
+            stream.reconfigure(errors="replace")
+    app(prog_name="graph-agent")
+
+
+@app.callback(invoke_without_command=True)
+def graph_agent(
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Take what stands before the command."""
+    if show_version:
+        typer.echo(f"graph-agent {version('graph-agent')}")
+        raise typer.Exit
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question; `-` reads it from stdin.")],
+    thread: Thread = None,
+    model: Model = None,
+    config: Config = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Ask one question and print the answer."""
+    _run(lambda commands: commands.ask(question, thread, json=json), config, database, model)
+
+
+@app.command()
+def chat(
+    thread: Thread = None, model: Model = None, config: Config = None, database: Database = None
+) -> None:
+    """Talk at the terminal.
+
+    What you type while a run goes on is added to it. Ctrl-C stops the run, Ctrl-D ends the chat.
+    """
+    _run(lambda commands: commands.chat(thread), config, database, model)
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 8000,
+    no_auth: Annotated[
+        bool, typer.Option("--no-auth", help="Let everyone in who reaches the address.")
+    ] = False,
+    model: Model = None,
+    config: Config = None,
+    database: Database = None,
+) -> None:
+    """Serve the web page and the HTTP API."""
+    _run(lambda commands: commands.serve(host, port, open_to_all=no_auth), config, database, model)
+
+
+@app.command()
+def threads(
+    limit: Annotated[int, typer.Option(min=1, help="How many to list.")] = 50,
+    config: Config = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """List conversations, the one used last first."""
+    _run(lambda commands: commands.threads(limit, json=json), config, database)
+
+
+@app.command()
+def resume(
+    thread: ThreadId,
+    model: Model = None,
+    config: Config = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Go on with a run that was cancelled or broke off."""
+    _run(lambda commands: commands.resume(thread, json=json), config, database, model)
+
+
+@app.command()
+def interrupt(
+    thread: ThreadId,
+    text: Annotated[str, typer.Argument(help="What to tell the agent; `-` reads it from stdin.")],
+    config: Config = None,
+    database: Database = None,
+) -> None:
+    """Add a message to the run in progress."""
+    _run(lambda commands: commands.interrupt(thread, text), config, database)
+
+
+@app.command()
+def graph() -> None:
+    """Print the picture of the agent's graph, in Mermaid."""
+    _run(lambda commands: commands.graph())
+
+
+@app.command()
+def models(config: Config = None, json: Json = False) -> None:
+    """List the models that are set up."""
+    _run(lambda commands: commands.models(json=json), config)
+
+
+def _run(
+    work: "Callable[[Commands], int]",
+    config: Path | None = None,
+    database: str | None = None,
+    model: str | None = None,
+) -> None:
+    """Run a command; what the caller can mend is told in one line, not by a traceback."""
+    # Late: importing the engine takes a second or two, which `--help` need not wait for.
+    from graph_agent.cli.commands import Commands  # noqa: PLC0415
+
+    try:
+        code = work(Commands(config=config, database=database, model=model))
+    except GraphAgentError as error:
+        typer.echo(f"error: {one_line(str(error))}", err=True)
+        code = exit_code_of_error(error.code)
+    raise typer.Exit(code)

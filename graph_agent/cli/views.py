@@ -1,0 +1,96 @@
+"""How a run is shown: as lines of JSON, as a plain answer, or live on a terminal."""
+
+import sys
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Protocol, Self
+
+import typer
+from rich.console import Console
+
+from graph_agent.cli.progress import LiveView
+from graph_agent.cli.safe_text import clean, json_line
+from graph_agent.errors import GraphAgentError
+from graph_agent.events import End, Failed, WireEvent
+from graph_agent.runs import CANCELLED
+
+
+class View(Protocol):
+    """Shows one run's events as they come."""
+
+    def show(self, event: WireEvent) -> None:
+        """Show an event, or leave it out."""
+        ...
+
+
+class PlainAnswer:
+    """Prints the answer once it is final, and nothing else, for pipes and files."""
+
+    def show(self, event: WireEvent) -> None:
+        """Print the answer of `done`."""
+        if event["event"] == "done":
+            typer.echo(clean(event["data"]["answer"]))
+
+
+class JsonLines:
+    """Prints each event as a line; whatever happens, `end` is the last one."""
+
+    def __init__(self) -> None:
+        self._ended = False
+
+    def show(self, event: WireEvent) -> None:
+        """Print an event."""
+        typer.echo(json_line(event))
+        self._ended = event["event"] == "end"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._ended or isinstance(error, OSError):
+            # A reader that left gets nothing more.
+            return
+        if isinstance(error, GraphAgentError):
+            self.show(Failed(code=error.code, message=str(error)).wire())
+        elif isinstance(error, KeyboardInterrupt):
+            self.show(CANCELLED.wire())
+        else:
+            self.show(Failed(code="internal", message="The command failed.").wire())
+        self.show(End().wire())
+
+
+class Views:
+    """The views that fit where stdout and stderr lead."""
+
+    def __init__(self, *, json: bool = False) -> None:
+        self._json = json
+        self._views: list[View] = []
+        self._open = ExitStack()
+
+    def show(self, event: WireEvent) -> None:
+        """Show an event in each of them."""
+        for view in self._views:
+            view.show(event)
+
+    def __enter__(self) -> Self:
+        if sys.stdout.isatty() and not self._json:
+            self._views = [self._open.enter_context(LiveView(Console(), answers=True))]
+            return self
+        self._views = [self._open.enter_context(JsonLines()) if self._json else PlainAnswer()]
+        if sys.stderr.isatty() and not sys.stdout.isatty():
+            progress = LiveView(Console(stderr=True), answers=False)
+            self._views.append(self._open.enter_context(progress))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.__exit__(kind, error, trace)

@@ -1,0 +1,138 @@
+"""The bodies of requests and responses."""
+
+from typing import Annotated, Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from pydantic import BaseModel, ConfigDict, Field
+
+from graph_agent.models.spec import Abilities
+from graph_agent.state import marked
+
+
+class Health(BaseModel):
+    """The server is up."""
+
+    status: Literal["ok"] = "ok"
+
+
+class RunRequest(BaseModel):
+    """The body that starts a run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    message: Annotated[str, Field(min_length=1)] | list[dict[str, Any]]
+    """Text, or content blocks."""
+    model: str | None = None
+    """A model of the registry."""
+
+
+class InterruptRequest(BaseModel):
+    """A message for the run in progress."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    content: Annotated[str, Field(min_length=1)]
+
+
+class InterruptAccepted(BaseModel):
+    """A message that waits for the run."""
+
+    id: str
+    status: Literal["queued"] = "queued"
+
+
+class CancelOutcome(BaseModel):
+    """Whether a run was stopped; False where none was in progress."""
+
+    cancelled: bool
+
+
+class ThreadCreated(BaseModel):
+    """A new thread."""
+
+    thread_id: str
+
+
+class UserMessage(BaseModel):
+    """The user's words."""
+
+    role: Literal["user"] = "user"
+    content: str
+
+
+class MadeCall(BaseModel):
+    """A tool call that the model made."""
+
+    id: str | None
+    name: str
+    args: dict[str, Any]
+
+
+class AssistantMessage(BaseModel):
+    """The model's words, with the calls it made."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str
+    tool_calls: list[MadeCall]
+
+
+class ToolResult(BaseModel):
+    """What a tool call gave."""
+
+    role: Literal["tool"] = "tool"
+    content: str
+    name: str | None
+    tool_call_id: str
+    status: Literal["success", "error"]
+    iter_elapsed: float | None
+    """Seconds."""
+
+
+ShownMessage = Annotated[UserMessage | AssistantMessage | ToolResult, Field(discriminator="role")]
+
+
+class ThreadState(BaseModel):
+    """A conversation, and whether a run of it is in progress."""
+
+    thread_id: str
+    title: str
+    running: bool
+    messages: list[ShownMessage]
+
+
+class ModelChoice(BaseModel):
+    """What a run may choose, and what it uses otherwise."""
+
+    default: str
+    models: list[str]
+    abilities: Abilities
+    """Of the default model, as its context size."""
+    context_size: int
+
+
+class ToolInfo(BaseModel):
+    """A tool on offer."""
+
+    name: str
+    description: str
+
+
+def shown(message: BaseMessage) -> ShownMessage | None:
+    """Return a message as a person sees it: no request of ours, no suppressed answer."""
+    match message:
+        case HumanMessage() if marked(message) != "reformat":
+            return UserMessage(content=message.text)
+        case AIMessage() if message.tool_calls or marked(message) == "answer":
+            calls = [
+                MadeCall(id=c["id"], name=c["name"], args=c["args"]) for c in message.tool_calls
+            ]
+            return AssistantMessage(content=message.text, tool_calls=calls)
+        case ToolMessage():
+            return ToolResult(
+                content=message.text,
+                name=message.name,
+                tool_call_id=message.tool_call_id,
+                status=message.status,
+                iter_elapsed=message.response_metadata.get("seconds"),
+            )
+    return None

@@ -1,0 +1,133 @@
+"""Objects survive whatever stands around them, and garbage costs linear time."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from graph_agent.json_text import find_objects
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
+TRICKY = {
+    "latex": r"\frac{1}{2} and \(x\)",
+    "code": "```json\n{}\n```",
+    "think": "<think>{}</think>",
+    "quote": "what's \"new\"",
+    "brace": "}{",
+}
+WRAPPINGS = [
+    pytest.param("{}", id="alone"),
+    pytest.param("Here it is: {}. Done.", id="prose"),
+    pytest.param("```json\n{}\n```", id="fence with language"),
+    pytest.param("```\n{}\n```", id="fence"),
+    pytest.param("I do ```json{}``` ok?", id="fence in one line"),
+    pytest.param("<think>I could {use} it, it's fine.</think>\n{}", id="think block"),
+    pytest.param('<think>{"tool": "never"} or {"tool": "</think>{}', id="broken JSON in thought"),
+    pytest.param('{"tool": "never"} so</think>{}', id="thought whose start is in the prompt"),
+    pytest.param('For {project} and {0} on a 5" screen: {} as {planned}', id="braces and quotes"),
+    pytest.param("Open { and go: {}", id="unbalanced brace"),
+    pytest.param("[{}]", id="list"),
+]
+
+
+def wrapped(wrapping: str, data: object) -> str:
+    return wrapping.replace("{}", json.dumps(data, ensure_ascii=False), 1)
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+@settings(max_examples=50)
+@given(data=OBJECTS)
+@example(data=TRICKY)
+def test_a_valid_object_survives_its_wrapping(wrapping: str, data: dict[str, Any]) -> None:
+    assert find_objects(wrapped(wrapping, data)) == [data]
+
+
+@settings(max_examples=50)
+@given(items=st.lists(OBJECTS, min_size=1, max_size=4), between=st.text(alphabet=" \n,.;ab\"'"))
+def test_several_objects_come_in_order(items: list[dict[str, Any]], between: str) -> None:
+    text = between.join(json.dumps(item) for item in items)
+
+    assert find_objects(text) == items
+
+
+@settings(max_examples=50)
+@given(data=OBJECTS.filter(bool))
+def test_an_object_inside_a_broken_one_is_never_taken_for_it(data: dict[str, Any]) -> None:
+    text = f'{{"outer": {json.dumps(data)},}}'
+
+    assert all(list(found) == ["outer"] for found in find_objects(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("", [], id="empty"),
+        pytest.param("no JSON here", [], id="prose"),
+        pytest.param("for {x} in {y, z", [], id="not quite objects"),
+        pytest.param("[1, 2]", [], id="list of numbers"),
+        pytest.param('<think>So: {"a": 1}', [{"a": 1}], id="unclosed think block"),
+        pytest.param(
+            '{"note": "list: [a,] and {b,}", "n": [1, 2,],}',
+            [{"note": "list: [a,] and {b,}", "n": [1, 2]}],
+            id="trailing commas",
+        ),
+        pytest.param(
+            '{"tool": "a", "args": {"tool": "b", "args": {}},}',
+            [{"tool": "a", "args": {"tool": "b", "args": {}}}],
+            id="trailing comma after a nested object",
+        ),
+        pytest.param(
+            "{'q': \"what's new\", 'deep': True, 'lim': None, 'brace': 'a}b'}",
+            [{"q": "what's new", "deep": True, "lim": None, "brace": "a}b"}],
+            id="Python literals",
+        ),
+        pytest.param(
+            '{\n "action": "get", // fetch it\n "args": {"url": "https://x.test/a#b"}  # page\n}',
+            [{"action": "get", "args": {"url": "https://x.test/a#b"}}],
+            id="comments, URL kept",
+        ),
+        pytest.param('{"a": "1\n2\t3"}', [{"a": "1\n2\t3"}], id="raw newline and tab"),
+        pytest.param('Go: {"a": "1\n2"}', [{"a": "1\n2"}], id="raw newline amid prose"),
+        pytest.param('{"a": "He said "no"."}', [{"a": 'He said "no".'}], id="unescaped quotes"),
+        pytest.param(r'{"a": "\(x\) \alpha"}', [{"a": r"\(x\) \alpha"}], id="wrong escapes"),
+        pytest.param('{"a": {"b": 1}', [{"a": {"b": 1}}], id="missing brace at the end"),
+        pytest.param('```\n{"a": "b"\n```\nOk?', [{"a": "b"}], id="missing brace in a fence"),
+        pytest.param('{tool: "a", args: {}}', [{"tool": "a", "args": {}}], id="bare keys"),
+        pytest.param('{"a": 1} {"b": 2,}', [{"a": 1}, {"b": 2}], id="valid, then mended"),
+        pytest.param('{"a": 1}<think>{"b": 2}</think>{"c": 3}', [{"a": 1}, {"c": 3}], id="amid"),
+    ],
+)
+def test_find_objects(text: str, found: list[dict[str, Any]]) -> None:
+    assert find_objects(text) == found
+
+
+@settings(max_examples=50)
+@given(st.text() | st.text(alphabet="{}[]\"'\\:, \n<>/think`a1"))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    assert all(isinstance(found, dict) for found in find_objects(text))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["{", "}", '"', '{"', "{'", '{"a":', '{"a"}', '{"a":[', "{x}", '\\"', "<think>", "</think>"],
+)
+def test_a_megabyte_of_garbage_takes_no_noticeable_time(piece: str) -> None:
+    text = '{"' + piece * (1_000_000 // len(piece))
+    started = time.process_time()
+
+    find_objects(text)
+
+    # 0.02 to 0.13 on the slow machine where this was written; square time takes minutes.
+    assert time.process_time() - started < 2
+
+
+def test_nesting_beyond_the_recursion_limit_is_no_error() -> None:
+    assert find_objects('{"a":' * 100_000 + "1" + "}" * 100_000) == []
