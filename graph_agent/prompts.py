@@ -1,8 +1,8 @@
 """Every text that is sent to a model. Placeholders are filled with `str.format`."""
 
 SYSTEM_PROMPT = (
-    "You are a helpful assistant. Use the tools when they help to answer, "
-    "and answer in the language of the question."
+    "You are a helpful assistant that answers questions with the help of tools, "
+    "in the language of the question."
 )
 
 JSON_MODE = """{system}
@@ -49,21 +49,19 @@ STRUCTURED_REFORMAT = (
     "Reply again with the corrected JSON object only."
 )
 
-SYNTHESIS_SYSTEM = """You write the answer that the user reads. You are given the question and \
-the trace of the work that was done for it.
-Present the results directly, in Markdown, in the language of the question. \
-Do not mention tools, steps, observations or a trace, and do not say "based on".
-Use only what the trace holds. If it does not hold what was asked, say plainly what is missing."""
+SYNTHESIS_SYSTEM = """You write the final answer to the user's question from a record of the \
+work done.
+Present the results directly, in Markdown. Do not mention tools, steps or the record, and do not \
+say "based on". Write in the language of the question."""
 
-SYNTHESIS_USER = """Question:
-{question}
-{interrupts}
-Trace:
-{trace}
+SYNTHESIS_USER = """Question: {question}{interrupts}
 
-Write the answer to the question."""
+Record of the work:
+{trace}{draft}"""
 
-SYNTHESIS_INTERRUPTS = "\nAdded by the user meanwhile:\n{content}\n"
+SYNTHESIS_INTERRUPTS = "\n\nAdded by the user meanwhile:\n{content}"
+
+SYNTHESIS_DRAFT = "\n\nDraft answer: {content}"
 
 LIMIT_NOTE = "\n\n*Stopped at the limit of {limit} iterations; this is what was found until then.*"
 

@@ -8,11 +8,14 @@ import orjson
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graph_agent.context.exchanges import exchanges
+from graph_agent.context.tokens import text_tokens
 from graph_agent.prompts import NOTHING_FOUND, UNFINISHED
 from graph_agent.state import AgentState, is_question, marked, pending_answer
 
 FOUND_CHARS = 200
 """Characters of each result that the fallback answer shows."""
+LEAST_RESULT_CHARS = 50
+"""Characters of each result that the synthesis reads, however long the run was."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +62,18 @@ def _records(messages: Sequence[BaseMessage]) -> Iterator[StepRecord]:
 
 def trace_text(messages: Sequence[BaseMessage], *, result_chars: int) -> str:
     """Write down the run for the synthesis: thoughts, calls and results, each result cut."""
-    return "\n\n".join(
+    return "\n".join(
         part for exchange in exchanges(messages) for part in _told(exchange.messages, result_chars)
     )
+
+
+def fitted_trace(messages: Sequence[BaseMessage], *, result_chars: int, room: int) -> str:
+    """Write down the run in at most `room` tokens where cutting the results can do it."""
+    trace = trace_text(messages, result_chars=result_chars)
+    while text_tokens(trace) > room and result_chars > LEAST_RESULT_CHARS:
+        result_chars //= 2
+        trace = trace_text(messages, result_chars=result_chars)
+    return trace
 
 
 def _told(messages: Sequence[BaseMessage], result_chars: int) -> Iterator[str]:
@@ -70,8 +82,8 @@ def _told(messages: Sequence[BaseMessage], result_chars: int) -> Iterator[str]:
         if first.text:
             yield first.text
         for call, result in zip(first.tool_calls, messages[1:], strict=True):
-            args = orjson.dumps(call["args"]).decode()
-            yield f"{call['name']}({args}):\n{_cut(result.text, result_chars)}"
+            args = ", ".join(f"{k}={orjson.dumps(v).decode()}" for k, v in call["args"].items())
+            yield f"{call['name']}({args}) -> {_cut(result.text, result_chars)}"
 
 
 def question_text(messages: Sequence[BaseMessage]) -> str:

@@ -226,9 +226,8 @@ async def test_the_synthesis_reads_question_trace_and_cut_results(
 
     assert stage.sent(-1)[-1] == (
         "user",
-        "Question:\nWhat does it say?\n\nTrace:\n"
-        "read({}):\nxxxxxxxxxx… (40 more characters)\n\nDraft.\n\n"
-        "Write the answer to the question.",
+        "Question: What does it say?\n\nRecord of the work:\n"
+        "read() -> xxxxxxxxxx… (40 more characters)\n\nDraft answer: Draft.",
     )
 
 

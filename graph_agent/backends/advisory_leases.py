@@ -1,24 +1,30 @@
 """Leases on a PostgreSQL server, which frees them when the connection of their holder ends."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+from psycopg import AsyncConnection, OperationalError
 
 from graph_agent.backends.leases import MemoryLeases
 from graph_agent.errors import ThreadBusyError
 
-if TYPE_CHECKING:
-    from psycopg import AsyncConnection
-
 CONNECT_TIMEOUT = 10
 """Seconds to wait for the server."""
+TURN_INTERVAL = 0.05
+"""Seconds between two looks at whether it is our turn."""
 
-LockFunction = Literal["pg_try_advisory_lock", "pg_advisory_lock", "pg_advisory_unlock"]
+LockFunction = Literal["pg_try_advisory_lock", "pg_advisory_unlock"]
 
 
 class AdvisoryLeases:
-    """Leases across processes and machines, all held by one connection of this process."""
+    """Leases across processes and machines, all held by one connection of this process.
+
+    Where that connection breaks, the next lease is taken on a new one; those that were held are
+    free to others from then on.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -41,7 +47,10 @@ class AdvisoryLeases:
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[None]:
         """Do the `async with` block while no other process is inside the one of that name."""
-        await self._ask("pg_advisory_lock", name)
+        # Not `pg_advisory_lock`: its waiting query is an open transaction, for whose end the one
+        # that makes an index concurrently would wait in turn.
+        while not await self._take(name):  # noqa: ASYNC110 -- it changes in another process
+            await asyncio.sleep(TURN_INTERVAL)
         try:
             yield
         finally:
@@ -53,28 +62,39 @@ class AdvisoryLeases:
             await self._connection.close()
 
     async def _take(self, name: str) -> bool:
+        connection = await self._connected()
         try:
-            return await self._ask("pg_try_advisory_lock", name)
-        except BaseException:
-            # Who was cancelled does not know whether the server had granted it already.
+            return await _call(connection, "pg_try_advisory_lock", name)
+        except OperationalError:
+            if not connection.closed:
+                raise
+            # The server had closed it while it was idle.
+            return await _call(await self._connected(), "pg_try_advisory_lock", name)
+        except asyncio.CancelledError:
+            # The server may have granted it before its answer was given up.
             await self._release(name)
             raise
 
     async def _release(self, name: str) -> None:
-        # A connection that broke has freed it, and a new one does not hold it.
-        if self._connection is not None and not self._connection.closed:
-            await self._ask("pg_advisory_unlock", name)
+        connection = self._connection
+        if connection is None or connection.closed:
+            return  # What it held is free.
+        try:
+            await _call(connection, "pg_advisory_unlock", name)
+        except OperationalError:
+            if not connection.closed:
+                raise
 
-    async def _ask(self, function: LockFunction, name: str) -> bool:
-        # Optional: the extra `postgres` brings it.
-        from psycopg import AsyncConnection  # noqa: PLC0415
-
+    async def _connected(self) -> AsyncConnection[Any]:
         if self._connection is None or self._connection.closed:
             self._connection = await AsyncConnection.connect(
                 self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT
             )
-        key = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)
-        cursor = await self._connection.execute(f"SELECT {function}(%s)", (key,))
-        row = await cursor.fetchone()
-        # `pg_advisory_lock` returns nothing once it has waited.
-        return row is not None and row[0] is not False
+        return self._connection
+
+
+async def _call(connection: AsyncConnection[Any], function: LockFunction, name: str) -> bool:
+    key = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)
+    cursor = await connection.execute(f"SELECT {function}(%s)", (key,))
+    row = await cursor.fetchone()
+    return row is not None and bool(row[0])

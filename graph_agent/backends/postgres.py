@@ -4,7 +4,6 @@ from contextlib import AsyncExitStack
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from graph_agent.backends.advisory_leases import AdvisoryLeases
 from graph_agent.backends.backend import Backend, stop_store
 from graph_agent.errors import ConfigError
 
@@ -32,15 +31,17 @@ async def open_postgres(url: str) -> Backend:
     from langgraph.store.postgres.aio import AsyncPostgresStore  # noqa: PLC0415
     from psycopg_pool import PoolTimeout  # noqa: PLC0415
 
+    from graph_agent.backends.advisory_leases import AdvisoryLeases  # noqa: PLC0415
+
     async with AsyncExitStack() as opened:
         try:
             leases = AdvisoryLeases(url)
             opened.push_async_callback(leases.close)
-            pool = await opened.enter_async_context(_pool(url))
-            saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
-            opened.push_async_callback(stop_store, store)
             # Two processes may start at once, and both find no tables.
             async with leases.turn("setup"):
+                pool = await opened.enter_async_context(_pool(url))
+                saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
+                opened.push_async_callback(stop_store, store)
                 await saver.setup()
                 await store.setup()
         except (psycopg.Error, PoolTimeout) as error:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -37,7 +38,7 @@ async def serve(path: Path, *, context_size: int = 8192, parallel: int = 1) -> s
         ConfigError: `xllamacpp` is missing, or the file can't be read or loaded.
     """
     server = await asyncio.to_thread(
-        _SERVERS.get, path, context_size=context_size, parallel=parallel
+        _servers().get, path, context_size=context_size, parallel=parallel
     )
     return server.base_url
 
@@ -45,8 +46,9 @@ async def serve(path: Path, *, context_size: int = 8192, parallel: int = 1) -> s
 class EmbeddedServer:
     """One llama.cpp in a process of its own.
 
-    It could run in this one, but then loading a model stops every other thread for seconds, a file
-    that llama.cpp chokes on takes this process along, and so does ending while a request is open.
+    It could run in this one, but `xllamacpp` keeps the interpreter's lock while it loads, so that
+    everything else stands still for seconds; and a process that ends while a request is open hangs
+    in taking the server down, or crashes.
     """
 
     def __init__(self, path: Path, *, context_size: int, parallel: int) -> None:
@@ -96,6 +98,8 @@ class EmbeddedServers:
         with self._lock:
             server = self._running.get(key)
             if server is None or not server.alive:
+                if server is not None:
+                    server.stop()
                 server = EmbeddedServer(path, context_size=context_size, parallel=parallel)
                 self._running[key] = server
             return server
@@ -107,8 +111,11 @@ class EmbeddedServers:
                 self._running.popitem()[1].stop()
 
 
-_SERVERS = EmbeddedServers()
-atexit.register(_SERVERS.stop)
+@cache
+def _servers() -> EmbeddedServers:
+    servers = EmbeddedServers()
+    atexit.register(servers.stop)
+    return servers
 
 
 def _threads() -> int:

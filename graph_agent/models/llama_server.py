@@ -28,8 +28,8 @@ def main(path: str, context_size: str, parallel: str, threads: str) -> None:
     params.use_jinja = True
     params.cache_ram_mib = CACHE_MIB
     params.verbosity = ERRORS_ONLY
-    # Pages in a browser have no business here.
-    params.cors_origins = "null"
+    # No page in a browser has business here.
+    params.cors_origins = ""
     params.ui = False
     params.endpoint_slots = False
     server = xllamacpp.Server(params)

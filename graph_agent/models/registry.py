@@ -45,12 +45,24 @@ class ModelRegistry:
         settings: Settings | None = None,
         environ: Mapping[str, str] = os.environ,
         find: Callable[[], tuple[LocalServer, str] | None] = find_server,
+        embedded: bool | None = None,
     ) -> None:
+        """Describe the models; none is built yet.
+
+        Args:
+            specs: The models of the config file, by name.
+            default: The one to use when nobody says.
+            settings: Time-outs, retries and limits for all of them.
+            environ: Where keys and the choice of a model are read.
+            find: Looks for a server on this machine.
+            embedded: Whether a model can run inside this process; None looks for the package.
+        """
         self.specs = dict(specs or {})
         self._default = default
         self._settings = settings or Settings()
         self._environ = environ
         self._find = find
+        self._embedded = find_spec("xllamacpp") is not None if embedded is None else embedded
         self._built: dict[str, LanguageModel] = {}
 
     def get(self, name: str | None = None) -> LanguageModel:
@@ -85,7 +97,7 @@ class ModelRegistry:
                 abilities=PartialAbilities(json_mode=True, json_schema=True),
             )
             return model
-        if find_spec("xllamacpp"):
+        if self._embedded:
             return LOCAL
         raise ConfigError(NOTHING_FOUND)
 
@@ -168,14 +180,14 @@ class ModelRegistry:
     def _chat(self, spec: ModelSpec) -> tuple[BaseChatModel, Abilities]:
         match spec.provider:
             case "local":
-                return self._embedded(spec), Abilities(tool_call=False, json_schema=True)
+                return self._local(spec), Abilities(tool_call=False, json_schema=True)
             case "openai":
                 chat = self._compatible(spec)
                 return chat, Abilities.of(chat) if chat.profile else Abilities()
         other = _by_langchain(spec, key=self._key(spec) if spec.api_key_env else None)
         return other, Abilities.of(other)
 
-    def _embedded(self, spec: ModelSpec) -> LocalChatModel:
+    def _local(self, spec: ModelSpec) -> LocalChatModel:
         return LocalChatModel.of(
             Path(spec.model) if spec.model else None,
             context_size=spec.context_size,

@@ -1,13 +1,13 @@
 """Ends a run: writes the answer, as a stream, from the whole trace."""
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+import logging
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages import SystemMessage as System
 from langgraph.runtime import Runtime
+from langgraph.types import StreamWriter
 
 from graph_agent.deps import Deps
 from graph_agent.errors import ModelError
@@ -24,6 +24,7 @@ from graph_agent.events import (
 from graph_agent.nodes.drain_interrupts import drain
 from graph_agent.prompts import (
     LIMIT_NOTE,
+    SYNTHESIS_DRAFT,
     SYNTHESIS_INTERRUPTS,
     SYNTHESIS_SYSTEM,
     SYNTHESIS_USER,
@@ -32,13 +33,15 @@ from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, RunUsage, StopReason, Update, pending_answer
 from graph_agent.trace import (
     fallback_answer,
+    fitted_trace,
     interrupts_text,
     question_text,
     run_messages,
     step_records,
-    trace_text,
 )
 from graph_agent.usage import add_usage, no_usage, usage_of
+
+logger = logging.getLogger(__name__)
 
 
 async def synthesize(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) -> Update:
@@ -68,18 +71,8 @@ async def _answer(
     emit(write, AnswerStart())
     shown, usage = "", state.usage or no_usage()
     if _wanted(state, deps):
-        call = _Synthesis()
-        try:
-            async for text in call.stream(deps, _request(state, deps)):
-                shown += text
-                emit(write, AnswerDelta(content=text))
-        except ModelError:
-            # The loop's own text is an answer too: less polished, but there.
-            call.failed = True
-        usage = add_usage(usage, "synthesize", usage_of(call.whole))
-        if shown and (call.failed or not shown.strip()):
-            emit(write, AnswerReset())
-            shown = ""
+        shown, reported = await _streamed(state, deps, write)
+        usage = add_usage(usage, "synthesize", usage_of(reported))
     if not shown:
         shown = fallback_answer(state)
         emit(write, AnswerDelta(content=shown))
@@ -91,23 +84,25 @@ async def _answer(
     return shown, usage
 
 
-@dataclass
-class _Synthesis:
-    """One streamed call, and what it reported."""
-
-    whole: AIMessage = field(default_factory=lambda: AIMessage(""))
-    failed: bool = False
-
-    async def stream(self, deps: Deps, request: list[BaseMessage]) -> AsyncIterator[str]:
-        async for chunk in deps.model.stream(request):
+async def _streamed(state: AgentState, deps: Deps, write: StreamWriter) -> tuple[str, AIMessage]:
+    """Stream the synthesis; return its text, empty where it failed, and the reported usage."""
+    shown, reported, failed = "", AIMessage(""), False
+    try:
+        async for chunk in deps.model.stream(_request(state, deps)):
             if chunk.usage_metadata:
-                self.whole = AIMessage("", usage_metadata=chunk.usage_metadata)
-            if text := _text(chunk):
-                yield text
-
-
-def _text(chunk: AIMessageChunk) -> str:
-    return chunk.text
+                reported = AIMessage("", usage_metadata=chunk.usage_metadata)
+            if chunk.text:
+                shown += chunk.text
+                emit(write, AnswerDelta(content=chunk.text))
+    except ModelError as error:
+        # The loop's own text is an answer too: less polished, but there.
+        logger.warning("synthesis failed: %s", error)
+        failed = True
+    if failed or not shown.strip():
+        if shown:
+            emit(write, AnswerReset())
+        return "", reported
+    return shown, reported
 
 
 def _wanted(state: AgentState, deps: Deps) -> bool:
@@ -119,14 +114,21 @@ def _wanted(state: AgentState, deps: Deps) -> bool:
 
 def _request(state: AgentState, deps: Deps) -> list[BaseMessage]:
     messages = run_messages(state)
+    draft = pending_answer(messages)
     added = interrupts_text(messages)
+    trace = fitted_trace(
+        messages[:-1] if draft else messages,
+        result_chars=deps.settings.synthesis_tool_result_chars,
+        room=deps.budget,
+    )
     return [
         System(SYNTHESIS_SYSTEM),
         HumanMessage(
             SYNTHESIS_USER.format(
                 question=question_text(messages),
                 interrupts=SYNTHESIS_INTERRUPTS.format(content=added) if added else "",
-                trace=trace_text(messages, result_chars=deps.settings.synthesis_tool_result_chars),
+                trace=trace,
+                draft=SYNTHESIS_DRAFT.format(content=draft.text) if draft else "",
             )
         ),
     ]

@@ -63,7 +63,7 @@ def create_app(
     app.state.agent, app.state.runs = served, runs
     app.add_middleware(HostCheck, hosts=hosts)
     app.add_middleware(SecurityHeaders)
-    install_problems(app, headers=SECURITY_HEADERS)
+    install_problems(app, routes=router.routes, headers=SECURITY_HEADERS)
     app.include_router(router)
 
     @app.get("/healthz")

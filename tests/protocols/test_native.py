@@ -61,7 +61,9 @@ async def test_a_reply_is_kept_with_its_calls_and_reasoning(tools: ToolRegistry)
 async def test_text_beside_calls_counts_as_reasoning(tools: ToolRegistry) -> None:
     call = tool_call(name="add", args={"a": 1}, id="c1")
 
-    assert (await asked(tools, AIMessage("First add.", tool_calls=[call]))).reasoning == "First add."
+    assert (
+        await asked(tools, AIMessage("First add.", tool_calls=[call]))
+    ).reasoning == "First add."
     assert (await asked(tools, AIMessage("It is 3."))).reasoning == ""
 
 
@@ -97,9 +99,7 @@ def test_a_reply_that_was_cut_off_runs_no_call(
 ) -> None:
     call = tool_call(name="add", args={"a": 1}, id="c1")
 
-    message = in_native_form(
-        AIMessage("", tool_calls=[call], response_metadata=metadata), tools
-    )
+    message = in_native_form(AIMessage("", tool_calls=[call], response_metadata=metadata), tools)
 
     assert message.additional_kwargs["invalid"] == {"c1": CUT_OFF}
 

@@ -56,7 +56,9 @@ async def test_tools_and_parameters_stay_the_same(set_stage: SetStage, speech: A
     assert bodies == [bodies[0]] * 4
 
 
-async def test_an_unreadable_reply_and_an_interrupt_only_add(set_stage: SetStage, speech: Any) -> None:
+async def test_an_unreadable_reply_and_an_interrupt_only_add(
+    set_stage: SetStage, speech: Any
+) -> None:
     gate = Gate()
     call = speech.calls(("look", {"number": 1}))
     unreadable = [] if speech.mode == "native" else ["so what"]

@@ -51,14 +51,22 @@ SEEN = datetime(2026, 1, 2, tzinfo=UTC)
         pytest.param([], "[]", id="empty list"),
         pytest.param({}, "{}", id="empty dict"),
         pytest.param(["a", "b"], '["a","b"]', id="texts"),
-        pytest.param({"도시": "서울", "at": SEEN}, '{"도시":"서울","at":"2026-01-02T00:00:00+00:00"}', id="data"),
+        pytest.param(
+            {"도시": "서울", "at": SEEN},
+            '{"도시":"서울","at":"2026-01-02T00:00:00+00:00"}',
+            id="data",
+        ),
         pytest.param(SEEN, "2026-01-02T00:00:00+00:00", id="datetime"),
         pytest.param(PurePosixPath("/a/b"), "/a/b", id="path"),
         pytest.param("서울".encode(), "서울", id="bytes of text"),
         pytest.param(b"\xff\x00", "(2 bytes that are no text)", id="bytes"),
         pytest.param({"b": b"\xff"}, '{"b":"(1 bytes that are no text)"}', id="bytes within"),
         pytest.param({3, 1, 2}, "[1,2,3]", id="set"),
-        pytest.param(Place(name="서울", seen=SEEN), '{"name":"서울","seen":"2026-01-02T00:00:00Z"}', id="pydantic"),
+        pytest.param(
+            Place(name="서울", seen=SEEN),
+            '{"name":"서울","seen":"2026-01-02T00:00:00Z"}',
+            id="pydantic",
+        ),
         pytest.param([Point(1)], '[{"x":1}]', id="dataclass"),
         pytest.param(float("nan"), "nan", id="NaN"),
         pytest.param({1: "a", None: "b"}, '{"1":"a","null":"b"}', id="keys that are no text"),
@@ -74,7 +82,11 @@ def test_result_text(result: object, text: str) -> None:
 
 
 DATA = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
 )
 

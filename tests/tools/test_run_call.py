@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import InjectedToolCallId, ToolException, tool
+from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import InjectedState, ToolRuntime
@@ -88,6 +88,22 @@ async def test_what_a_tool_returns_is_text_for_the_model(result: Any, text: str)
         return result
 
     assert (await run(give)).content == text
+
+
+class Listing(BaseTool):
+    """A tool that is a class."""
+
+    name: str = "listing"
+    description: str = "List."
+    found: list[str]
+
+    def _run(self) -> list[str]:
+        return self.found
+
+
+@pytest.mark.parametrize(("found", "text"), [([], "(no output)"), (["a"], '["a"]')])
+async def test_a_tool_that_is_a_class_runs_too(found: list[str], text: str) -> None:
+    assert (await run(Listing(found=found))).content == text
 
 
 async def test_what_is_injected_reaches_the_tool() -> None:

@@ -1,0 +1,64 @@
+"""The cut moves only where the prompt is over the budget, and then far enough to last."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from graph_agent.context.tokens import message_tokens
+from graph_agent.context.view import prompt_view
+from graph_agent.deps import Deps
+from graph_agent.nodes import guard_context
+from graph_agent.state import AgentState, Turn
+
+pytestmark = pytest.mark.anyio
+
+MakeDeps = Callable[..., Deps]
+WINDOW = {"context_size": 5_000, "max_output_tokens": 1_000}
+
+
+def thread(turns: int) -> AgentState:
+    messages: list[Any] = [AIMessage("a" * 1_400) for _ in range(turns)]
+    turn = Turn(run_id="r", start=turns, started_at=0.0)
+    return AgentState(messages=[*messages, HumanMessage("q")], turn=turn)
+
+
+async def test_a_prompt_that_fits_is_left_alone(make_deps: MakeDeps, stagehand: Any) -> None:
+    update = await guard_context(thread(5), stagehand.runtime, deps=make_deps(known=WINDOW))
+
+    assert (update, stagehand.events) == ({}, [])
+
+
+async def test_a_prompt_over_the_budget_is_cut_down_to_the_target(
+    make_deps: MakeDeps, stagehand: Any
+) -> None:
+    deps = make_deps(known=WINDOW, compaction_target=0.5)
+    state = thread(12)
+
+    update = await guard_context(state, stagehand.runtime, deps=deps)
+
+    state.cut = update["cut"]
+    view = prompt_view(state, message_cap=deps.message_cap)
+    assert deps.protocol(state).overhead() + sum(map(message_tokens, view)) <= 2_000
+    assert [event["data"] for event in stagehand.events] == [
+        {"original_messages": 13, "kept_messages": len(view)}
+    ]
+    assert await guard_context(state, stagehand.runtime, deps=deps) == {}
+
+
+async def test_where_nothing_can_be_cut_nothing_is_told(
+    make_deps: MakeDeps, stagehand: Any
+) -> None:
+    deps = make_deps(known=WINDOW, max_message_tokens=9_000)
+    turn = Turn(run_id="r", start=0, started_at=0.0)
+    state = AgentState(messages=[HumanMessage("q" * 20_000)], turn=turn)
+
+    assert await guard_context(state, stagehand.runtime, deps=deps) == {}
+    assert stagehand.events == []
+
+
+async def test_compaction_can_be_switched_off(make_deps: MakeDeps, stagehand: Any) -> None:
+    deps = make_deps(known=WINDOW, compaction="off")
+
+    assert await guard_context(thread(12), stagehand.runtime, deps=deps) == {}

@@ -1,0 +1,114 @@
+"""The real app, served by uvicorn on a loopback port."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from graph_agent import ReActAgent
+from graph_agent.runs import Runs
+from graph_agent.server.app import create_app
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One Server-Sent Event, as a client reads it."""
+
+    id: int
+    event: str
+    data: Any
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """The event without its number."""
+        return {"event": self.event, "data": self.data}
+
+
+def read_frame(frame: str) -> Sent:
+    """Read one frame; lines that are no fields would fail here."""
+    fields = dict(line.split(": ", 1) for line in frame.split("\n"))
+    return Sent(int(fields["id"]), fields["event"], orjson.loads(fields["data"]))
+
+
+@dataclass
+class Web:
+    """The served app, and a client that talks to it."""
+
+    app: FastAPI
+    client: httpx.AsyncClient
+    port: int = 0
+
+    @property
+    def runs(self) -> Runs:
+        runs: Runs = self.app.state.runs
+        return runs
+
+    async def thread(self) -> str:
+        """Begin a thread and return its address."""
+        created = await self.client.post("/api/threads")
+        assert created.status_code == 201
+        return f"/api/threads/{created.json()['thread_id']}"
+
+    def read(self, text: str) -> list[Sent]:
+        """Read a whole stream, without its comments."""
+        assert text.endswith("\n\n")
+        frames = text[:-2].split("\n\n")
+        return [read_frame(frame) for frame in frames if not frame.startswith(":")]
+
+    async def ask(self, thread: str, message: Any = "Hi") -> list[Sent]:
+        """Start a run and read its stream to the end."""
+        response = await self.client.post(f"{thread}/runs", json={"message": message})
+        assert response.status_code == 200, response.text
+        return self.read(response.text)
+
+    async def follow(self, thread: str, after: int | None = None) -> list[Sent]:
+        """Read the newest run's events again, after an id."""
+        headers = {} if after is None else {"Last-Event-ID": str(after)}
+        response = await self.client.get(f"{thread}/events", headers=headers)
+        assert response.status_code == 200, response.text
+        return self.read(response.text) if response.text else []
+
+
+@pytest.fixture
+async def inside() -> AsyncIterator[Callable[..., Awaitable[Web]]]:
+    """Call apps without a network, for what does not depend on one."""
+    async with AsyncExitStack() as opened:
+
+        async def open_one(agent: ReActAgent, **options: Any) -> Web:
+            app = create_app(agent=agent, **options)
+            await opened.enter_async_context(app.router.lifespan_context(app))
+            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+            client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
+            return Web(app, await opened.enter_async_context(client))
+
+        yield open_one
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Callable[..., Awaitable[Web]]]:
+    """Serve apps over TCP, on this event loop; all is taken down at the end."""
+    up: list[tuple[Web, uvicorn.Server, asyncio.Task[None]]] = []
+
+    async def serve_one(agent: ReActAgent, **options: Any) -> Web:
+        app = create_app(agent=agent, **options)
+        listener = socket.create_server(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))
+        port = listener.getsockname()[1]
+        client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20)
+        web = Web(app, client, port)
+        up.append((web, server, asyncio.create_task(server.serve(sockets=[listener]))))
+        return web
+
+    yield serve_one
+    for web, server, task in up:
+        await web.client.aclose()
+        server.should_exit = True
+        await task

@@ -1,0 +1,61 @@
+"""Every placeholder of a prompt equals what fills it."""
+
+import string
+
+import pytest
+
+from graph_agent import prompts
+
+FILLED = {
+    "JSON_MODE": {"system", "first", "last", "tools"},
+    "JSON_MODE_NO_TOOLS": {"system", "first", "last"},
+    "OBSERVATION": {"content"},
+    "REFORMAT": {"fault"},
+    "USER_INTERRUPT": {"content"},
+    "SELECT_TOOLS": {"limit", "catalogue"},
+    "STRUCTURED_JSON": {"schema"},
+    "STRUCTURED_REFORMAT": {"fault"},
+    "SYNTHESIS_USER": {"question", "interrupts", "trace", "draft"},
+    "SYNTHESIS_INTERRUPTS": {"content"},
+    "SYNTHESIS_DRAFT": {"content"},
+    "LIMIT_NOTE": {"limit"},
+    "UNFINISHED": {"steps"},
+    "TRIMMED": {"tokens"},
+}
+AS_THEY_ARE = {
+    "SYSTEM_PROMPT",
+    "UNREADABLE_REASONING",
+    "STRUCTURED_TOOL",
+    "SYNTHESIS_SYSTEM",
+    "NOTHING_FOUND",
+    "CALL_CANCELLED",
+}
+
+
+def placeholders(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+
+
+def texts() -> dict[str, str]:
+    return {name: text for name, text in vars(prompts).items() if name.isupper()}
+
+
+def test_every_prompt_is_listed_here() -> None:
+    assert set(texts()) == {*FILLED, *AS_THEY_ARE}
+
+
+@pytest.mark.parametrize("name", sorted(FILLED))
+def test_placeholders(name: str) -> None:
+    assert placeholders(texts()[name]) == FILLED[name]
+
+
+@pytest.mark.parametrize("name", sorted(AS_THEY_ARE))
+def test_texts_that_are_not_filled_have_no_placeholder(name: str) -> None:
+    assert placeholders(texts()[name]) == set()
+
+
+def test_the_forms_of_json_mode_are_json_once_filled() -> None:
+    filled = prompts.JSON_MODE.format(system="S", tools="T", first="", last="")
+
+    assert '{"type": "tool_call", "tool": "<name>", "args": {...}}' in filled
+    assert '{"type": "final_answer", "answer": "<text>"}' in filled
