@@ -10,12 +10,15 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from graph_agent.agent import ReActAgent
+from graph_agent.bridge import run_sync
+from graph_agent.deps import Deps
 from graph_agent.errors import ConfigError
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.models.spec import ModelSpec
 from graph_agent.settings import Settings, describe
 from graph_agent.tools.builtin import BUILTIN
-from graph_agent.tools.registry import Tool
+from graph_agent.tools.mcp import McpServer, mcp_tools
+from graph_agent.tools.registry import Tool, ToolRegistry
 
 FILE_NAME = "graph-agent.toml"
 
@@ -31,6 +34,15 @@ class ToolsConfig(BaseModel):
     """The folder below which files are searched and read."""
 
 
+class McpConfig(BaseModel):
+    """The `[mcp]` table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    servers: dict[str, McpServer] = {}
+    """MCP servers whose tools are offered, by a name of your choice."""
+
+
 class FileConfig(BaseModel):
     """What the file may hold; an unknown key is an error that names it."""
 
@@ -43,6 +55,7 @@ class FileConfig(BaseModel):
     agent: dict[str, Any] = {}
     """Settings by their names."""
     tools: ToolsConfig = ToolsConfig()
+    mcp: McpConfig = McpConfig()
 
 
 class Config:
@@ -62,13 +75,29 @@ class Config:
         )
 
     def tools(self) -> list[Tool]:
-        """Build the tools that the file names.
+        """Build the tools that the file names, and ask MCP servers for theirs.
 
         Raises:
-            ConfigError: There is no such tool.
+            ConfigError: There is no such tool, or a server gives none.
         """
         root = Path(self.file.tools.root)
-        return [named_tool(name, root) for name in self.file.tools.use]
+        named = [named_tool(name, root) for name in self.file.tools.use]
+        return [*named, *run_sync(mcp_tools(self.file.mcp.servers))]
+
+    def deps(self, model: str | None = None) -> Deps:
+        """Put together what the nodes need, with the model of that name or the one set up.
+
+        Raises:
+            ConfigError: There is no such model, or no model at all.
+        """
+        fast = self.file.fast_model
+        return Deps(
+            model=self.models.get(model),
+            tools=ToolRegistry(self.tools()),
+            settings=self.settings,
+            models=self.models,
+            fast_model=self.models.get(fast) if fast else None,
+        )
 
     def agent(self, model: str | None = None) -> ReActAgent:
         """Make the agent, with the model of that name or the one that was set up.
@@ -76,12 +105,12 @@ class Config:
         Raises:
             ConfigError: There is no such model, or no model at all.
         """
-        fast = self.file.fast_model
+        deps = self.deps(model)
         return ReActAgent(
-            self.models.get(model),
-            self.tools(),
+            deps.model,
+            deps.tools,
             models=self.models,
-            fast_model=self.models.get(fast) if fast else None,
+            fast_model=deps.fast_model,
             **self.settings.model_dump(),
         )
 

@@ -55,7 +55,9 @@ class Deps:
         return replace(
             self,
             model=models.get(options.model) if options.model else self.model,
-            settings=Settings.model_validate(self.settings.model_dump() | given),
+            settings=Settings.checked(
+                self.settings.model_dump() | given, source="the run's options"
+            ),
             _protocols={},
             _runs={},
         )

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import platformdirs
 from pydantic import (
@@ -144,6 +144,8 @@ class Settings(BaseModel):
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """Choices for one run: what a Studio user or a caller may change without a new agent."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
 
     model: str | None = None
     """A model of the registry by its name; None means the agent's own."""

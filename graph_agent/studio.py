@@ -42,17 +42,7 @@ def configured() -> AgentGraph:
     Raises:
         ConfigError: Something in them is wrong, or there is no model.
     """
-    config = load_config()
-    fast = config.file.fast_model
-    return compile_graph(
-        Deps(
-            model=config.models.get(),
-            tools=ToolRegistry(config.tools()),
-            settings=config.settings,
-            models=config.models,
-            fast_model=config.models.get(fast) if fast else None,
-        )
-    )
+    return compile_graph(load_config().deps())
 
 
 class MissingModel(BaseChatModel):

@@ -1,4 +1,4 @@
-"""The chat model that runs inside this process: llama.cpp, started at its first call."""
+"""The chat model that needs no server: llama.cpp, started by us at its first call."""
 
 import asyncio
 from pathlib import Path
@@ -7,7 +7,9 @@ from typing import Any
 import openai
 from pydantic import PrivateAttr
 
+from graph_agent.models.embedded import serve
 from graph_agent.models.openai_compatible import CompatibleChatModel
+from graph_agent.models.weights import ensure_weights
 
 LOCAL_CONTEXT_SIZE = 8192
 """Tokens; more costs memory and time that a laptop does not have."""
@@ -36,11 +38,10 @@ class LocalChatModel(CompatibleChatModel):
 
     async def start(self) -> None:
         """Pull the weights if they are missing, load them, and wait until it answers."""
-        from graph_agent.models.embedded import serve  # noqa: PLC0415
-        from graph_agent.models.weights import ensure_weights  # noqa: PLC0415
-
         if self._served_at is None:
-            path = self.gguf or await asyncio.to_thread(ensure_weights)
+            path = self.gguf
+            if path is None:
+                path = await asyncio.to_thread(ensure_weights)
             self._served_at = await serve(path, context_size=self.context_size)
 
     async def _client(self) -> openai.AsyncOpenAI:

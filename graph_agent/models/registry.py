@@ -216,7 +216,9 @@ class ModelRegistry:
     def _key(self, spec: ModelSpec) -> str | None:
         """Read the key: a variable that is named must hold one."""
         # A line break from a file would make the header illegal, and the error would show the key.
-        key = self._environ.get(spec.api_key_env or "OPENAI_API_KEY", "").strip()
+        # OpenAI's key goes to OpenAI, or where OPENAI_BASE_URL says, and to nobody else.
+        usual = None if spec.base_url else "OPENAI_API_KEY"
+        key = self._environ.get(spec.api_key_env or usual or "", "").strip()
         if not key and spec.api_key_env:
             raise ConfigError(f"The model `{spec.model}` needs a key: set {spec.api_key_env}.")
         return key or None

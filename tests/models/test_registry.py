@@ -180,9 +180,9 @@ def test_a_missing_key_is_named(spec: ModelSpec, variable: str) -> None:
     ("spec", "environ", "authorization"),
     [
         pytest.param({}, {}, "Bearer none", id="none is needed at an address"),
-        pytest.param({}, KEY, "Bearer sk-secret", id="OpenAI's"),
+        pytest.param({}, KEY, "Bearer none", id="OpenAI's goes to no other address"),
         pytest.param({"api_key_env": "MY"}, {"MY": "sk-my", **KEY}, "Bearer sk-my", id="its own"),
-        pytest.param({}, {"OPENAI_API_KEY": "sk-secret\n"}, "Bearer sk-secret", id="a line break"),
+        pytest.param({"api_key_env": "MY"}, {"MY": "sk-my\n"}, "Bearer sk-my", id="a line break"),
     ],
 )
 async def test_which_key_is_sent(
@@ -194,6 +194,15 @@ async def test_which_key_is_sent(
         await models.aclose()
 
     assert endpoint.requests[0].headers["authorization"] == authorization
+
+
+async def test_openais_key_goes_where_openais_address_says() -> None:
+    with StrictEndpoint(["hi"]) as endpoint:
+        models = registry({}, {**KEY, "OPENAI_BASE_URL": endpoint.base_url})
+        await models.get("gpt-5").ask([HumanMessage("Hello?")])
+        await models.aclose()
+
+    assert endpoint.requests[0].headers["authorization"] == "Bearer sk-secret"
 
 
 def test_a_key_is_in_no_text() -> None:

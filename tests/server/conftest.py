@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +12,17 @@ import orjson
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from graph_agent import ReActAgent
 from graph_agent.runs import Runs
 from graph_agent.server.app import create_app
+
+
+CHROMIUM_OPTIONS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
 
 
 @dataclass(frozen=True)
@@ -112,3 +119,25 @@ async def serve() -> AsyncIterator[Callable[..., Awaitable[Web]]]:
         await web.client.aclose()
         server.should_exit = True
         await task
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=CHROMIUM_OPTIONS
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def blank_page(browser: Browser) -> Iterator[Page]:
+    """Open an empty page; a test fails on an error of a page's own script."""
+    context = browser.new_context(viewport={"width": 1200, "height": 800})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert errors == []

@@ -1,322 +1,152 @@
-"""The web page, in Chromium: it draws a run, takes messages and keeps untrusted text harmless.
+"""The web page, in Chromium, with the real app, an agent and a strict endpoint behind it."""
 
-A stub plays the server's part, so that a test decides what the stream holds and when it goes on.
-"""
-
-import json
+import re
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-import anyio.to_thread
 import pytest
 import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
-from fastapi.staticfiles import StaticFiles
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from fastapi import FastAPI
+from playwright.sync_api import Page, expect
+
+from graph_agent import ModelRegistry, ReActAgent, Settings
+from graph_agent.models.spec import ModelSpec
+from graph_agent.server.app import create_app
+from graph_agent.testing import Deltas, Gate, Held, HttpError, StrictEndpoint
+from graph_agent.testing.replies import Reply
+from graph_agent.tools.registry import Tool
 
 pytestmark = pytest.mark.browser
 
-STATIC = Path(__file__).parents[2] / "graph_agent" / "server" / "static"
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-CHROMIUM_OPTIONS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-WAIT = 10.0
-"""Seconds after which a stream that nobody lets go on ends by itself."""
-
-Piece = bytes | threading.Event
-"""Bytes to send at once, or a gate to wait at."""
+QUESTION = "What is 1234*5678?"
 
 
 @dataclass
-class Stub:
-    """What the server is to answer, and what it was asked."""
+class Site:
+    """The page's address, and what stands behind it."""
 
-    run: list[Piece] = field(default_factory=list)
-    """The stream that answers a question."""
-    events: list[Piece] | None = None
-    """The stream of `GET events`; None means that there is no such route."""
-    thread: dict[str, Any] | None = None
-    """What is stored of every thread; None means that none is known."""
-    busy: bool = False
-    """Whether a question is refused because another run goes on."""
-    asked: list[tuple[str, Any]] = field(default_factory=list)
-    """Each request that changes something or reads events: its route, and its body or last id."""
-
-    def reset(self) -> None:
-        """Forget all of it."""
-        vars(self).update(vars(Stub()))
+    url: str
+    endpoint: StrictEndpoint
 
 
-def wire(event: str, number: int | None = None, **data: Any) -> bytes:
-    """Encode an event as the server sends it."""
-    head = f"id: {number}\n" if number else ""
-    return f"event: {event}\n{head}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+SetUp = Callable[..., Site]
 
 
-def call(status: str, **more: Any) -> bytes:
-    """Encode the start or the end of a tool call."""
-    named = {"type": "iteration", "status": status, "iteration": 1, "call_id": "c1"}
-    tool = {"tool_name": "calculator", "tool_args": {"expression": "1234*5678"}}
-    return wire("step", **{**named, **tool, **more})
+@pytest.fixture
+def set_up(blank_page: Page) -> Iterator[SetUp]:
+    """Serve agents and open the page; the server goes when the page has gone."""
+    with ExitStack() as up:
+
+        def set_one(replies: Iterable[Reply], tools: Iterable[Tool] = ()) -> Site:
+            endpoint = up.enter_context(StrictEndpoint(replies))
+            spec = ModelSpec(model="fake", base_url=endpoint.base_url)
+            settings: dict[str, Any] = {"database": "memory:", "max_retries": 0}
+            models = ModelRegistry({"fake": spec}, settings=Settings(**settings), environ={})
+            agent = ReActAgent("fake", tools, models=models, **settings)
+            site = Site(up.enter_context(_served(agent)), endpoint)
+            blank_page.goto(site.url)
+            return site
+
+        yield set_one
+        blank_page.close()
 
 
-def answer(text: str) -> list[bytes]:
-    """Encode an answer that streams word by word."""
-    deltas = [wire("answer", status="delta", content=word + " ") for word in text.split(" ")]
-    return [wire("answer", status="start"), *deltas, wire("answer", status="done")]
-
-
-def done(**more: Any) -> list[bytes]:
-    """Encode the end of a run."""
-    usage = {"input_tokens": 1204, "output_tokens": 88}
-    facts = {"answer": "", "iterations": 2, "usage": usage, "elapsed": 3.42, "stop_reason": "final"}
-    return [wire("done", **{**facts, **more}), wire("end")]
-
-
-async def play(pieces: list[Piece]) -> AsyncIterator[bytes]:
-    """Send the pieces, waiting at each gate until a test opens it."""
-    for piece in pieces:
-        if isinstance(piece, bytes):
-            yield piece
-        else:
-            await anyio.to_thread.run_sync(piece.wait, WAIT)
-
-
-def routes(stub: Stub) -> FastAPI:
-    """Make the part of the server that the page talks to."""
-    app = FastAPI()
-
-    def stream(pieces: list[Piece]) -> Response:
-        return StreamingResponse(play(pieces), media_type="text/event-stream")
-
-    @app.get("/api/threads/{thread_id}")
-    async def read_thread(thread_id: str) -> Response:
-        return JSONResponse(stub.thread, 404 if stub.thread is None else 200)
-
-    @app.get("/api/threads")
-    async def list_threads() -> Response:
-        return JSONResponse({"threads": [{"thread_id": "t0", "title": "An earlier question"}]})
-
-    @app.post("/api/threads")
-    async def create_thread() -> Response:
-        return JSONResponse({"thread_id": "t1"}, 201)
-
-    @app.get("/api/threads/{thread_id}/events")
-    async def read_events(request: Request) -> Response:
-        stub.asked.append(("events", request.headers.get("Last-Event-ID")))
-        return JSONResponse({}, 404) if stub.events is None else stream(stub.events)
-
-    @app.post("/api/threads/{thread_id}/{action}")
-    async def act(action: str, request: Request) -> Response:
-        stub.asked.append((action, json.loads(await request.body() or "null")))
-        if action == "runs":
-            return JSONResponse({"title": "Busy"}, 409) if stub.busy else stream(stub.run)
-        return JSONResponse({"id": "i1", "status": "queued"}, 202)
-
-    app.mount("/", StaticFiles(directory=STATIC, html=True))
-    return app
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[tuple[str, Stub]]:
-    """Serve the page and the stub below `/agent`, so that an absolute address would miss."""
-    stub = Stub()
-    app = FastAPI()
-    app.mount("/agent", routes(stub))
-
-    @app.middleware("http")
-    async def forbid_foreign_script(request: Request, call_next: Any) -> Response:
-        response: Response = await call_next(request)
-        response.headers["Content-Security-Policy"] = POLICY
-        return response
-
+@contextmanager
+def _served(agent: ReActAgent) -> Iterator[str]:
+    """Serve the app below `/agent`, so that an absolute address would miss."""
+    inner = create_app(agent=agent)
+    app = FastAPI(lifespan=lambda _: inner.router.lifespan_context(inner))
+    app.mount("/agent", inner)
     listener = socket.create_server(("127.0.0.1", 0))
-    web = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none", lifespan="off"))
-    thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]})
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}/agent/", stub
-    web.should_exit = True
-    thread.join()
-    listener.close()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/agent/"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=CHROMIUM_OPTIONS
-        )
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def stub(server: tuple[str, Stub]) -> Stub:
-    server[1].reset()
-    return server[1]
-
-
-@pytest.fixture
-def page(browser: Browser, server: tuple[str, Stub], stub: Stub) -> Iterator[Page]:
-    """Open the page anew; a test fails on an error of the page's own script."""
-    context = browser.new_context(viewport={"width": 1200, "height": 800})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(server[0])
-    yield page
-    context.close()
-    assert errors == []
-
-
-def ask(page: Page, text: str = "What is 1234*5678?") -> None:
+def ask(page: Page, text: str = QUESTION) -> None:
     page.get_by_label("Message", exact=True).fill(text)
     page.keyboard.press("Enter")
 
 
-def test_a_run_is_drawn_as_it_comes(page: Page, stub: Stub) -> None:
-    complaints: list[str] = []
+def calls(name: str, content: str = "", **arguments: Any) -> dict[str, Any]:
+    """A reply that calls one tool."""
+    call = {"id": "c1", "name": name, "arguments": arguments}
+    return {"content": content, "tool_calls": [call]}
+
+
+class Calculator:
+    """A tool that waits until the test lets it go."""
+
+    def __init__(self) -> None:
+        self.leave = threading.Event()
+
+    def calculator(self, expression: str) -> str:
+        """Calculate.
+
+        Args:
+            expression: What to calculate.
+        """
+        assert self.leave.wait(10)
+        return "7006652"
+
+
+def test_a_run_is_drawn_as_it_comes(blank_page: Page, set_up: SetUp) -> None:
+    page, complaints = blank_page, []
     page.on("console", lambda line: complaints.append(line.text))
-    thinking = wire("step", type="thinking", status="done", iteration=1, reasoning="Exact, please.")
-    calling, answering = threading.Event(), threading.Event()
-    stub.run = [
-        *(thinking, call("start"), calling),
-        *(call("done", observation="7006652", error=None, iter_elapsed=0.21), answering),
-        *answer("The product is **7,006,652**."),
-        *done(),
-    ]
+    tool, answering = Calculator(), Gate()
+    answer = Deltas([{"content": "The product "}, answering, {"content": "is **7,006,652**."}])
+    replies = [calls("calculator", "Exact, please.", expression="1234*5678"), "draft", answer]
+    set_up(replies, [tool.calculator])
     card = page.locator(".tool")
 
     ask(page)
 
-    expect(page.locator(".question")).to_contain_text("What is 1234*5678?")
+    expect(page.locator(".question")).to_contain_text(QUESTION)
     expect(page.locator(".reasoning")).to_have_text("Exact, please.")
     expect(card).to_have_attribute("data-state", "running")
     expect(card.locator("pre")).to_have_text('{\n  "expression": "1234*5678"\n}')
     expect(card.locator("pre")).to_be_visible()
-    calling.set()
+    tool.leave.set()
     expect(card).to_have_attribute("data-state", "done")
     expect(card.locator("pre").last).to_be_hidden()
     expect(card.locator("summary")).to_contain_text("7006652")
-    expect(card.locator(".seconds")).to_have_text("0.21 s")
-    answering.set()
+    expect(card.locator(".seconds")).to_have_text(re.compile(r"^\d+(\.\d+)? m?s$"))
+    expect(page.locator(".answer")).to_have_text("The product")
+    answering.open()
     expect(page.locator(".answer strong")).to_have_text("7,006,652")
-    expect(page.locator(".facts li")).to_have_text(
-        ["2 steps", "1,204 tokens in", "88 out", "3.4 s"]
-    )
-    assert page.url.endswith("/agent/#thread=t1")
-    assert stub.asked == [("runs", {"message": "What is 1234*5678?"})]
+    steps, tokens, out, seconds = page.locator(".facts li").all_text_contents()
+    assert steps == "2 steps"
+    assert re.fullmatch(r"[\d,]+ tokens in", tokens)
+    assert re.fullmatch(r"[\d,]+ out", out)
+    assert re.fullmatch(r"\d+(\.\d+)? m?s", seconds)
+    assert "/agent/#thread=" in page.url
     assert complaints == []
 
 
-def test_a_failed_call_a_compaction_and_a_limit_are_told(page: Page, stub: Stub) -> None:
-    stub.run = [
-        *(call("start"), call("done", observation="No such number.", error=True)),
-        wire("compact", original_messages=42, kept_messages=12),
-        *done(answer="As far as it got.", stop_reason="max_iterations"),
-    ]
+def test_an_error_is_an_alert(blank_page: Page, set_up: SetUp) -> None:
+    set_up([HttpError(status=503, message="Fell over.")])
 
-    ask(page)
+    ask(blank_page)
 
-    expect(page.locator(".tool")).to_have_attribute("data-state", "failed")
-    expect(page.locator(".divider")).to_have_text(
-        "Context compacted: 42 messages became 12 messages"
-    )
-    expect(page.locator(".answer")).to_have_text("As far as it got.")
-    expect(page.locator(".stopped")).to_have_text("Stopped at the step limit")
+    alert = blank_page.locator(".turn").get_by_role("alert")
+    expect(alert).to_contain_text("Fell over.")
+    expect(blank_page.locator("#stop")).to_be_hidden()
 
 
-def test_a_reset_replaces_what_was_streamed(page: Page, stub: Stub) -> None:
-    first, *_ = answer("")
-    stub.run = [
-        first,
-        wire("answer", status="delta", content="Half a sen"),
-        wire("answer", status="reset"),
-        wire("answer", status="delta", content="The whole sentence."),
-        *done(),
-    ]
-
-    ask(page)
-
-    expect(page.locator(".facts")).to_be_visible()
-    expect(page.locator(".answer")).to_have_text("The whole sentence.")
-
-
-def test_an_error_is_an_alert(page: Page, stub: Stub) -> None:
-    stub.run = [wire("error", code="model", message="The model's endpoint fell over."), wire("end")]
-
-    ask(page)
-
-    expect(page.locator(".turn").get_by_role("alert")).to_have_text(
-        "The model's endpoint fell over."
-    )
-
-
-ATTACK = (
-    "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
-    "<svg onload='window.hacked = 3'></svg><a href='javascript:window.hacked = 4'>press</a>"
-    "<div class='alert' id='send' style='color: red'>forged</div><iframe src='/'></iframe>"
-    "<form action='/'><button>go</button></form>\n\n[press](javascript:window.hacked=5) "
-    "![cat](https://elsewhere.example/cat.png) end"
-)
-
-
-def test_script_in_untrusted_text_does_not_run(page: Page, stub: Stub) -> None:
-    stub.run = [
-        call("start", tool_name=ATTACK, tool_args={"text": ATTACK}),
-        call("done", observation=ATTACK, error=None, iter_elapsed=0.1),
-        wire("step", type="thinking", status="done", iteration=1, reasoning=ATTACK),
-        *(wire("inject", content=ATTACK, ids=[]), *answer(ATTACK)),
-        *done(),
-    ]
-
-    ask(page, ATTACK)
-
-    expect(page.locator(".facts")).to_be_visible()
-    expect(page.locator(".tool pre").last).to_have_text(ATTACK)
-    expect(page.locator(".answer")).to_contain_text("forged")
-    expect(page.locator(".answer").get_by_role("link")).to_have_text("cat")
-    expect(page.locator(".answer").get_by_role("link")).to_have_attribute(
-        "rel", "noopener noreferrer"
-    )
-    forbidden = "script, img, svg, iframe, form, [style], [id], [onerror], .alert"
-    assert page.locator("#turns").locator(forbidden).count() == 0
-    assert page.evaluate("window.hacked") is None
-
-
-def test_nothing_scrolls_sideways_on_a_narrow_screen(page: Page, stub: Stub) -> None:
-    word = "unbreakable" * 30
-    table = f"| a | {word} |\n|---|---|\n| {'wide ' * 30} | `{word}` |"
-    page.set_viewport_size({"width": 375, "height": 700})
-    stub.run = [
-        call("start", tool_name=word, tool_args={word: word}),
-        call("done", observation=word, error=None, iter_elapsed=61),
-        *answer(f"{word}\n\n# {word}\n\n{table}\n\n```\n{word} {word}\n```\n\n- {word}\n"),
-        *done(stop_reason="max_iterations"),
-    ]
-
-    ask(page, word)
-    page.locator(".tool > summary").click()
-
-    expect(page.locator(".facts")).to_be_visible()
-    expect(page.locator(".tool pre").last).to_be_visible()
-    widths = "[document.documentElement, document.querySelector('main')].map(e => e.scrollWidth)"
-    assert max(page.evaluate(widths)) <= 375
-
-
-def test_the_keyboard_is_enough(page: Page, stub: Stub) -> None:
-    stub.run = [call("start"), call("done", observation="7006652", error=None), *done()]
+def test_the_keyboard_is_enough(blank_page: Page, set_up: SetUp) -> None:
+    page, tool = blank_page, Calculator()
+    tool.leave.set()
+    site = set_up([calls("calculator", expression="1"), "draft", "Done."], [tool.calculator])
     box = page.get_by_label("Message", exact=True)
     page.keyboard.press("Escape")
 
@@ -333,92 +163,82 @@ def test_the_keyboard_is_enough(page: Page, stub: Stub) -> None:
 
     expect(box).to_be_focused()
     expect(box).to_have_value("")
-    assert stub.asked == [("runs", {"message": "one\ntwo"})]
+    assert site.endpoint.requests[0].body["messages"][-1]["content"] == "one\ntwo"
 
 
-def test_an_example_question_is_asked_by_a_click(page: Page, stub: Stub) -> None:
-    stub.run = [*answer("Late."), *done()]
+def test_an_example_question_is_asked_by_a_click(blank_page: Page, set_up: SetUp) -> None:
+    site = set_up(["Late."])
 
-    page.get_by_role("button", name="What time is it in Seoul?").click()
+    blank_page.get_by_role("button", name="What time is it in Seoul?").click()
 
-    expect(page.locator(".answer")).to_have_text("Late.")
-    expect(page.locator("#welcome")).to_be_hidden()
-    assert stub.asked == [("runs", {"message": "What time is it in Seoul?"})]
+    expect(blank_page.locator(".answer")).to_have_text("Late.")
+    expect(blank_page.locator("#welcome")).to_be_hidden()
+    asked = site.endpoint.requests[0].body["messages"][-1]["content"]
+    assert asked == "What time is it in Seoul?"
 
 
-def test_dark_mode_has_its_own_colours(page: Page) -> None:
+def test_dark_mode_has_its_own_colours(blank_page: Page, set_up: SetUp) -> None:
+    set_up([])
     colours = (
         "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
     )
-    page.emulate_media(color_scheme="light")
-    light = page.evaluate(colours)
-    page.emulate_media(color_scheme="dark")
+    blank_page.emulate_media(color_scheme="light")
+    light = blank_page.evaluate(colours)
+    blank_page.emulate_media(color_scheme="dark")
 
-    assert (light, page.evaluate(colours)) == (
+    assert (light, blank_page.evaluate(colours)) == (
         ["rgb(31, 34, 38)", "rgb(250, 249, 247)"],
         ["rgb(233, 231, 226)", "rgb(20, 22, 25)"],
     )
 
 
-def test_a_message_and_a_stop_reach_the_run_in_progress(page: Page, stub: Stub) -> None:
-    reading, ending = threading.Event(), threading.Event()
-    inject = wire("inject", type="inject", content="[USER INTERRUPT]\nOnly TOML.", ids=["i1"])
-    stub.run = [call("start"), reading, inject, ending, *done(stop_reason="cancelled")]
+def test_a_message_and_a_stop_reach_the_run_in_progress(blank_page: Page, set_up: SetUp) -> None:
+    page, tool, gate = blank_page, Calculator(), Gate()
+    replies = [calls("calculator", expression="1"), Held(gate, "never")]
+    site = set_up(replies, [tool.calculator])
     ask(page)
     expect(page.locator(".tool")).to_be_visible()
 
     ask(page, "Only TOML.")
     expect(page.locator("#waiting")).to_contain_text("Waiting to be read")
-    reading.set()
+    tool.leave.set()
     expect(page.locator(".turn .added-text")).to_have_text("Only TOML.")
     expect(page.locator("#waiting")).to_be_empty()
+    gate.wait_reached()
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("button", name="Stopping")).to_be_disabled()
-    ending.set()
 
-    expect(page.locator(".stopped")).to_have_text("Stopped by you")
+    alert = page.locator(".turn").get_by_role("alert")
+    expect(alert).to_have_text("The run was cancelled. The thread can go on.")
     expect(page.locator("#stop")).to_be_hidden()
-    expect(page.locator(".tool")).to_have_attribute("data-state", "abandoned")
-    assert stub.asked[1:] == [("interrupts", {"content": "Only TOML."}), ("cancel", None)]
+    gate.open()
+    site.endpoint.reply("Here.")
+    ask(page, "Still there?")
+    expect(page.locator(".answer")).to_have_text("Here.")
+    assert "Only TOML." in site.endpoint.requests[1].body["messages"][-1]["content"]
+    assert site.endpoint.rejected == []
 
 
-def test_a_busy_thread_is_told_and_the_text_kept(page: Page, stub: Stub) -> None:
-    stub.busy = True
-
-    ask(page, "Me too")
-
-    expect(page.locator("#notice")).to_contain_text("busy with another run")
-    expect(page.get_by_label("Message", exact=True)).to_have_value("Me too")
-    expect(page.locator(".turn")).to_have_count(0)
-
-
-def test_a_lost_connection_is_taken_up_after_the_last_event(page: Page, stub: Stub) -> None:
-    stub.run = [
-        wire("answer", 6, status="start"),
-        wire("answer", 7, status="delta", content="Now "),
-    ]
-    stub.events = [wire("answer", 8, status="delta", content="whole."), *done()]
-
+def test_a_message_is_taken_back(blank_page: Page, set_up: SetUp) -> None:
+    page, gate = blank_page, Gate()
+    site = set_up([Held(gate, "Answer.")])
     ask(page)
-    expect(page.get_by_role("alert")).to_contain_text("The connection to the server was lost.")
-    page.get_by_role("button", name="Reconnect").click()
+    gate.wait_reached()
 
+    ask(page, "Oh no.")
+    page.get_by_role("button", name="Take back").click()
+
+    expect(page.get_by_label("Message", exact=True)).to_have_value("Oh no.")
+    expect(page.locator("#waiting")).to_be_empty()
+    gate.open()
+    expect(page.locator(".answer")).to_have_text("Answer.")
+    assert len(site.endpoint.requests) == 1
+
+
+def test_the_threads_are_a_drawer_on_a_narrow_screen(blank_page: Page, set_up: SetUp) -> None:
+    page = blank_page
+    set_up(["Answer."])
+    ask(page, "An earlier question")
     expect(page.locator(".facts")).to_be_visible()
-    expect(page.locator(".answer")).to_have_text("Now whole.")
-    assert stub.asked[1:] == [("events", "7")]
-
-
-def test_a_run_that_the_server_forgot_is_told(page: Page, stub: Stub) -> None:
-    stub.run = [wire("answer", 7, status="start")]
-
-    ask(page)
-    page.get_by_role("button", name="Reconnect").click()
-
-    expect(page.get_by_role("alert")).to_contain_text("no events of this run any more")
-    expect(page.locator("#stop")).to_be_hidden()
-
-
-def test_the_threads_are_a_drawer_on_a_narrow_screen(page: Page, stub: Stub) -> None:
     page.set_viewport_size({"width": 375, "height": 700})
     drawer = page.get_by_label("Threads", exact=True).and_(page.locator("aside"))
     expect(drawer).to_be_hidden()
@@ -431,68 +251,28 @@ def test_the_threads_are_a_drawer_on_a_narrow_screen(page: Page, stub: Stub) -> 
     expect(page.get_by_role("button", name="Threads", exact=True)).to_be_focused()
 
 
-STORED = [
-    {"role": "user", "content": "What is 1234*5678?"},
-    {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [{"id": "c1", "name": "calculator", "args": {"expression": "1234*5678"}}],
-    },
-    {"role": "tool", "tool_call_id": "c1", "content": "7006652"},
-    {"role": "user", "content": "[USER INTERRUPT]\nIn words, too."},
-    {"role": "assistant", "content": "**Seven million** and some."},
-    {"role": "user", "content": "And now?"},
-]
-
-
-def test_a_stored_thread_is_drawn_and_its_run_joined(page: Page, stub: Stub) -> None:
-    stub.thread = {"thread_id": "t9", "running": True, "messages": STORED}
-    stub.events = [*answer("Here I am."), *done()]
-
-    page.goto(f"{page.url}#thread=t9")
-
-    expect(page.locator(".facts")).to_be_visible()
-    expect(page.locator(".question")).to_contain_text(["What is 1234*5678?", "And now?"])
-    expect(page.locator(".tool summary")).to_contain_text("7006652")
-    expect(page.locator(".tool pre").first).to_be_hidden()
-    expect(page.locator(".added-text")).to_have_text("In words, too.")
-    expect(page.locator(".answer")).to_have_text(["Seven million and some.", "Here I am."])
-    assert stub.asked == [("events", None)]
-
-
-def test_events_survive_every_cut_of_the_stream(page: Page) -> None:
-    text = (
-        "\ufeff: hello\r\nid: 1\revent: step\ndata: 한국어 🙂\ndata:  two\r\n\r\n"
-        "data\n\nevent: lost\n\nid: 2\ndata: {}\r\rdata: cut off"
-    )
-    read = """async ([bytes, size]) => {
-        const { readEvents } = await import("./sse.js");
-        const chunks = [];
-        for (let i = 0; i < bytes.length; i += size) chunks.push(bytes.slice(i, i + size));
-        const body = new ReadableStream({
-            pull: (controller) => chunks.length
-                ? controller.enqueue(new Uint8Array(chunks.shift())) : controller.close(),
-        });
-        const events = [];
-        for await (const { event, data, id } of readEvents(body)) events.push([event, data, id]);
-        return events;
-    }"""
-    raw = list(text.encode())
-
-    readings = [page.evaluate(read, [raw, size]) for size in range(1, len(raw) + 1)]
-
-    expected = [["step", "한국어 🙂\n two", "1"], ["message", "", "1"], ["message", "{}", "2"]]
-    assert readings == [expected] * len(raw)
-
-
-def test_a_word_cut_in_the_middle_of_a_letter_is_drawn_whole(page: Page, stub: Stub) -> None:
-    gate = threading.Event()
-    delta = wire("answer", status="delta", content="서울은 밤이에요.")
-    cut = delta.index("울".encode()) + 1
-    stub.run = [call("start"), delta[:cut], gate, delta[cut:], *done()]
-
+def test_a_stored_thread_is_drawn_and_its_run_joined(blank_page: Page, set_up: SetUp) -> None:
+    page, tool, gate = blank_page, Calculator(), Gate()
+    streamed = Deltas([{"content": "Here "}, gate, {"content": "I am."}])
+    second = [calls("calculator", expression="2"), "draft", streamed]
+    replies = [calls("calculator", expression="1"), "draft", "**Seven million** and some.", *second]
+    set_up(replies, [tool.calculator])
     ask(page)
     expect(page.locator(".tool")).to_be_visible()
-    gate.set()
+    ask(page, "In words, too.")
+    expect(page.locator("#waiting")).to_contain_text("Waiting to be read")
+    tool.leave.set()
+    expect(page.locator(".facts")).to_be_visible()
+    ask(page, "And now?")
+    expect(page.locator(".answer").last).to_have_text("Here")
 
-    expect(page.locator(".answer")).to_have_text("서울은 밤이에요.")
+    page.reload()
+
+    expect(page.locator(".question")).to_contain_text([QUESTION, "And now?"])
+    expect(page.locator(".answer")).to_have_text(["Seven million and some.", "Here"])
+    gate.open()
+    expect(page.locator(".answer").last).to_have_text("Here I am.")
+    expect(page.locator(".facts")).to_be_visible()
+    expect(page.locator(".tool summary").first).to_contain_text("7006652")
+    expect(page.locator(".tool pre").first).to_be_hidden()
+    expect(page.locator(".added-text")).to_have_text("In words, too.")
