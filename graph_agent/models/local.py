@@ -22,7 +22,7 @@ class LocalChatModel(CompatibleChatModel):
 
     gguf: Path | None = None
     context_size: int = LOCAL_CONTEXT_SIZE
-    _served_at: str | None = PrivateAttr(default=None)
+    _weights: Path | None = PrivateAttr(default=None)
 
     @classmethod
     def of(cls, gguf: Path | None = None, **settings: Any) -> "LocalChatModel":
@@ -38,14 +38,16 @@ class LocalChatModel(CompatibleChatModel):
 
     async def start(self) -> None:
         """Pull the weights if they are missing, load them, and wait until it answers."""
-        if self._served_at is None:
-            path = self.gguf
-            if path is None:
-                path = await asyncio.to_thread(ensure_weights)
-            self._served_at = await serve(path, context_size=self.context_size)
+        await self._address()
+
+    async def _address(self) -> str:
+        """Return where it listens; a server that died is started again."""
+        weights = self.gguf or self._weights
+        if weights is None:
+            weights = self._weights = await asyncio.to_thread(ensure_weights)
+        return await serve(weights, context_size=self.context_size)
 
     async def _client(self) -> openai.AsyncOpenAI:
-        await self.start()
         client = await super()._client()
-        client.base_url = self._served_at or client.base_url
+        client.base_url = await self._address()
         return client

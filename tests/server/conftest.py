@@ -18,7 +18,6 @@ from graph_agent import ReActAgent
 from graph_agent.runs import Runs
 from graph_agent.server.app import create_app
 
-
 CHROMIUM_OPTIONS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

@@ -3,8 +3,8 @@
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,13 @@ def set_up(blank_page: Page) -> Iterator[SetUp]:
 def _served(agent: ReActAgent) -> Iterator[str]:
     """Serve the app below `/agent`, so that an absolute address would miss."""
     inner = create_app(agent=agent)
-    app = FastAPI(lifespan=lambda _: inner.router.lifespan_context(inner))
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with inner.router.lifespan_context(inner):
+            yield
+
+    app = FastAPI(lifespan=lifespan)
     app.mount("/agent", inner)
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))

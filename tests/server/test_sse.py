@@ -85,6 +85,20 @@ async def test_text_arrives_as_it_was_written(serve: Serve) -> None:
     assert [message["content"] for message in stored] == [TEXT, "", TEXT, TEXT]
 
 
+@pytest.mark.parametrize("synthesis", ["always", "never"])
+async def test_half_a_character_in_an_answer_is_replaced(serve: Serve, synthesis: str) -> None:
+    model = ScriptedChatModel(replies=["half \ud83d\nwhole 🙂"] * 2)
+    web = await serve(ReActAgent(model, database="memory:", synthesis=synthesis))
+    thread = await web.thread()
+
+    events = await web.ask(thread)
+
+    check_events([event.wire for event in events])
+    assert events[-2].data["answer"] == "half ?\nwhole 🙂"
+    stored = (await web.client.get(thread)).json()["messages"]
+    assert stored[-1]["content"] == "half ?\nwhole 🙂"
+
+
 async def test_half_a_character_is_replaced_in_the_stream() -> None:
     log = EventLog()
     log.append({"event": "step", "data": {"tool_args": {"half \ud83d": ["\udc00", 1]}}})
