@@ -1,14 +1,13 @@
 """The agent in Python: ask it, watch it, interrupt it, resume it; async, or from sync code."""
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, cast
 from uuid import UUID, uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
@@ -26,42 +25,19 @@ from graph_agent.models.openai_compatible import CompatibleChatModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.nodes.reporting import failure
 from graph_agent.per_loop import OncePerLoop
-from graph_agent.plain_text import cleaned
+from graph_agent.question import Message, question
+from graph_agent.result import AgentResult as AgentResult
 from graph_agent.settings import RunOptions, Settings
-from graph_agent.state import AgentInput, AgentState, RunUsage, StopReason
+from graph_agent.state import AgentInput, AgentState
 from graph_agent.sync_graph import AgentGraph
 from graph_agent.threads import ThreadInfo, ThreadList
 from graph_agent.tools.registry import Tool, ToolRegistry
-from graph_agent.trace import StepRecord, step_records
-from graph_agent.usage import no_usage
 
 LAST_EVENTS = {"done", "error", "end"}
 """Held back until the last step is saved, so that a client that saw them may go on at once."""
 
-Message = str | Sequence[str | dict[str, Any]]
-"""Text, or content blocks."""
-
 Opened = tuple[Backend, AgentGraph]
 """What one event loop uses."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgentResult:
-    """What a run gave."""
-
-    answer: str
-    messages: list[BaseMessage]
-    """The whole thread: system, user, every assistant and tool message."""
-    steps: list[StepRecord]
-    """The tool calls of this run, in order."""
-    iterations: int
-    """Model calls of the loop."""
-    usage: RunUsage
-    elapsed: float
-    """Seconds."""
-    stop_reason: StopReason
-    thread_id: str
-    run_id: str
 
 
 class ReActAgent:
@@ -308,18 +284,7 @@ class ReActAgent:
             told = [event async for event in events if event["event"] in LAST_EVENTS]
         done = next(event["data"] for event in told if event["event"] == "done")
         state = AgentState(**(await self.snapshot(done["thread_id"])).values)
-        system = SystemMessage(self.settings.system_prompt)
-        return AgentResult(
-            answer=done["answer"],
-            messages=[system, *state.messages],
-            steps=step_records(state.messages[state.turn["start"] :]),
-            iterations=done["iterations"],
-            usage=state.usage or no_usage(),
-            elapsed=done["elapsed"],
-            stop_reason=done["stop_reason"],
-            thread_id=done["thread_id"],
-            run_id=done["run_id"],
-        )
+        return AgentResult.of(done, state, system_prompt=self.settings.system_prompt)
 
     async def _open(self) -> Opened:
         backend = self._given or await open_backend(self.settings.database)
@@ -345,18 +310,6 @@ def _ending(last: list[WireEvent], failed: Exception | None) -> list[WireEvent]:
     if failed is None or any(event["event"] == "error" for event in last):
         return last
     return [failure(failed).wire(), End().wire()]
-
-
-def question(message: Message) -> HumanMessage:
-    """Make the user's message, with an id of its own.
-
-    Raises:
-        ConfigError: It is empty.
-    """
-    content = cleaned(message if isinstance(message, str) else list(message))
-    if not content or (isinstance(content, str) and not content.strip()):
-        raise ConfigError("The message is empty. Write a question.")
-    return HumanMessage(content, id=str(uuid4()))
 
 
 def new_thread_id() -> str:

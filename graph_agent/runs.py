@@ -6,10 +6,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 
-from graph_agent.agent import Message, ReActAgent
+from graph_agent.agent import ReActAgent
 from graph_agent.errors import ThreadBusyError
 from graph_agent.event_log import EventLog, closing_events
 from graph_agent.events import End, Failed
+from graph_agent.question import Message
 from graph_agent.settings import RunOptions
 
 CANCELLED = Failed(code="cancelled", message="The run was cancelled. The thread can go on.")

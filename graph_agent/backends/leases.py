@@ -1,5 +1,6 @@
 """One run per thread: leases that die with their holder."""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -9,6 +10,9 @@ from typing import Protocol
 from filelock import FileLock, Timeout
 
 from graph_agent.errors import ThreadBusyError
+
+TURN_TIMEOUT = 30.0
+"""Seconds to wait for others that make a database ready."""
 
 
 class Leases(Protocol):
@@ -52,9 +56,7 @@ class FileLeases:
     async def hold(self, thread_id: str) -> AsyncIterator[None]:
         """Hold the thread's lease inside the `async with` block."""
         async with self._in_process.hold(thread_id):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            name = hashlib.sha256(thread_id.encode()).hexdigest()[:32]
-            lock = FileLock(self._folder / f"{name}.lock", thread_local=False)
+            lock = self._lock(hashlib.sha256(thread_id.encode()).hexdigest()[:32])
             try:
                 lock.acquire(blocking=False)
             except Timeout:
@@ -63,3 +65,21 @@ class FileLeases:
                 yield
             finally:
                 lock.release()
+
+    @asynccontextmanager
+    async def turn(self, name: str) -> AsyncIterator[None]:
+        """Do the `async with` block while nobody else is inside the one of that name.
+
+        Raises:
+            TimeoutError: It took too long until it was our turn.
+        """
+        lock = self._lock(name)
+        await asyncio.to_thread(lock.acquire, TURN_TIMEOUT)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _lock(self, name: str) -> FileLock:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(self._folder / f"{name}.lock", thread_local=False)

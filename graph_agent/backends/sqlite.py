@@ -38,17 +38,19 @@ async def open_sqlite(file: str) -> Backend:
     async with AsyncExitStack() as opened:
         try:
             path = await asyncio.to_thread(_prepared, file)
-            saver = AsyncSqliteSaver(await _connect(path, opened))
-            store = AsyncSqliteStore(await _connect(path, opened))
-            opened.push_async_callback(stop_store, store)
-            await saver.setup()
-            await store.setup()
+            leases = FileLeases(path.with_name(f"{path.name}-leases"))
+            # Two processes may start at once, and both find no tables.
+            async with leases.turn("setup"):
+                saver = AsyncSqliteSaver(await _connect(path, opened))
+                store = AsyncSqliteStore(await _connect(path, opened))
+                opened.push_async_callback(stop_store, store)
+                await saver.setup()
+                await store.setup()
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
                 f"The database {file} cannot be opened: {error}. Check the path, or set "
                 "GRAPH_AGENT_DATABASE."
             ) from error
-        leases = FileLeases(path.with_name(f"{path.name}-leases"))
         close = opened.pop_all().aclose
         return Backend(checkpointer=saver, store=store, leases=leases, close=close)
 

@@ -41,19 +41,10 @@ def create_app(
     """
     served = agent or (config or load_config()).agent(model)
     runs = Runs(served)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            await runs.aclose()
-            await served.aclose()
-
     app = FastAPI(
         title="graph-agent",
         version=version("graph-agent"),
-        lifespan=lifespan,
+        lifespan=_lifespan,
         openapi_url="/api/openapi.json",
         # FastAPI's pages load scripts from elsewhere, which our policy forbids.
         docs_url=None,
@@ -73,3 +64,12 @@ def create_app(
 
     app.mount("/", StaticFiles(directory=STATIC, html=True), name="page")
     return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await app.state.runs.aclose()
+        await app.state.agent.aclose()

