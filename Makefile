@@ -19,7 +19,7 @@ CHROMIUM ?= $(wildcard /usr/bin/chromium)
 MARKERS = not local$(if $(CHROMIUM),, and not browser)
 
 .DEFAULT_GOAL = help
-.PHONY: help run studio test test-local check fix lint types docs lock clean
+.PHONY: help run studio test test-local check fix lint types bench docs lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,9 @@ lint: $(SETUP) ## Check format and style
 
 types: $(SETUP) ## Check types
 	$(RUN) mypy
+
+bench: $(SETUP) ## Measure what an iteration costs as a thread grows
+	$(VENV)/bin/python benchmarks/iteration_cost.py
 
 docs: $(SETUP) ## Write what is generated: docs/reference.md, docs/graph.mmd, tables
 	$(VENV)/bin/python docs/generate.py

@@ -5,6 +5,7 @@ Run `python benchmarks/iteration_cost.py`: prints the median milliseconds of ite
 """
 
 import asyncio
+import itertools
 import statistics
 import tempfile
 import time
@@ -15,6 +16,7 @@ from graph_agent.models.spec import ModelSpec
 from graph_agent.testing import StrictEndpoint
 
 ITERATIONS = 200
+ROUNDS = 5
 RESULT = "x" * 2_000
 AROUND = 4
 """Iterations on each side that a median takes in."""
@@ -49,9 +51,7 @@ def scripted(iterations: int, *, native: bool):
 async def measure(*, native: bool, database: str) -> tuple[list[float], float]:
     """Return the wall seconds of each iteration, and the CPU seconds of the whole run."""
     starts: list[float] = []
-    with StrictEndpoint(
-        scripted(ITERATIONS, native=native), profile="lenient", keep=1
-    ) as endpoint:
+    with StrictEndpoint(scripted(ITERATIONS, native=native), profile="lenient", keep=1) as endpoint:
         models = ModelRegistry({"fake": ModelSpec(model="fake", base_url=endpoint.base_url)})
         async with ReActAgent(
             models.get("fake"),
@@ -67,7 +67,7 @@ async def measure(*, native: bool, database: str) -> tuple[list[float], float]:
                 if data.get("type") == "thinking" and data["status"] == "start":
                     starts.append(time.perf_counter())
             cpu = time.process_time() - cpu
-    return [after - before for before, after in zip(starts, starts[1:], strict=False)], cpu
+    return [after - before for before, after in itertools.pairwise(starts)], cpu
 
 
 def around(seconds: list[float], place: int) -> float:
@@ -75,24 +75,31 @@ def around(seconds: list[float], place: int) -> float:
     return 1000 * statistics.median(seconds[place - AROUND : place + AROUND])
 
 
-async def main() -> None:
-    """Measure and print a table."""
+def one_round(*, native: bool, kind: str) -> list[float]:
+    """Return one round's figures: ms around each place, the ratio, CPU ms, megabytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "t.sqlite"
+        database = "memory:" if kind == "memory" else f"sqlite:///{file}"
+        seconds, cpu = asyncio.run(measure(native=native, database=database))
+        size = sum(f.stat().st_size for f in Path(folder).glob("t.sqlite*") if f.is_file())
+    at = [around(seconds, place) for place in (10, 50, 100, ITERATIONS - AROUND)]
+    return [*at, at[2] / at[0], 1000 * cpu / ITERATIONS, size / 1e6]
+
+
+def main() -> None:
+    """Measure in interleaved rounds and print the medians as a table."""
+    cases = [(native, kind) for native in (True, False) for kind in ("memory", "sqlite")]
+    figures: dict[tuple[bool, str], list[list[float]]] = {case: [] for case in cases}
+    for _ in range(ROUNDS):
+        for native, kind in cases:
+            figures[native, kind].append(one_round(native=native, kind=kind))
     print("| mode | database | 10th ms | 50th | 100th | 200th | 100th/10th | CPU ms/it | MB |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
-    for native in (True, False):
-        for kind in ("memory", "sqlite"):
-            with tempfile.TemporaryDirectory() as folder:
-                file = Path(folder) / "t.sqlite"
-                database = "memory:" if kind == "memory" else f"sqlite:///{file}"
-                seconds, cpu = await measure(native=native, database=database)
-                size = sum(f.stat().st_size for f in Path(folder).glob("t.sqlite*") if f.is_file())
-            at = [around(seconds, place) for place in (10, 50, 100, ITERATIONS - AROUND)]
-            print(
-                f"| {'native' if native else 'json'} | {kind} | "
-                + " | ".join(f"{ms:.1f}" for ms in at)
-                + f" | {at[2] / at[0]:.2f} | {1000 * cpu / ITERATIONS:.1f} | {size / 1e6:.1f} |"
-            )
+    for (native, kind), rounds in figures.items():
+        medians = [statistics.median(column) for column in zip(*rounds, strict=True)]
+        cells = " | ".join(f"{value:.2f}" for value in medians)
+        print(f"| {'native' if native else 'json'} | {kind} | {cells} |")
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

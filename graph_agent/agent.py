@@ -21,7 +21,6 @@ from graph_agent.events import End, WireEvent
 from graph_agent.graph import compile_graph
 from graph_agent.interrupts import Interrupt, InterruptQueue
 from graph_agent.models.language_model import LanguageModel
-from graph_agent.models.openai_compatible import CompatibleChatModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.nodes.reporting import failure
 from graph_agent.per_loop import OncePerLoop
@@ -154,10 +153,17 @@ class ReActAgent:
             ThreadNotFoundError: There is no such thread.
             ConfigError: Its last run is finished.
         """
-        snapshot = await self.snapshot(thread_id)
-        if not snapshot.next and not snapshot.tasks:
-            raise ConfigError(f"Thread {thread_id} has nothing to resume: its last run ended.")
+        await self._expect_unfinished(thread_id)
         return await self._finished(self._run(thread_id, None, options))
+
+    async def stream_resume(
+        self, thread_id: str, *, options: RunOptions | None = None
+    ) -> AsyncGenerator[WireEvent]:
+        """Go on with an unfinished run and yield its further events; see `resume`, `stream`."""
+        await self._expect_unfinished(thread_id)
+        async with aclosing(self._reported(thread_id, None, options)) as events:
+            async for event in events:
+                yield event
 
     async def snapshot(self, thread_id: str) -> StateSnapshot:
         """Return a thread's state.
@@ -197,10 +203,12 @@ class ReActAgent:
         return iterate_sync(self.stream(message, **choices))
 
     async def aclose(self) -> None:
-        """Close the database and the model's connections; the agent may be used again."""
+        """Close the database and the models' connections; the agent may be used again."""
         await self._opened.close()
-        if isinstance(self.model.chat, CompatibleChatModel):
-            await self.model.chat.aclose()
+        await self.models.aclose()
+        for model in (self._deps.model, self._deps.fast_model):
+            if model is not None:
+                await model.aclose()
 
     def close(self) -> None:
         """Close from sync code; see `aclose`."""
@@ -216,6 +224,11 @@ class ReActAgent:
         trace: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+    async def _expect_unfinished(self, thread_id: str) -> None:
+        snapshot = await self.snapshot(thread_id)
+        if not snapshot.next and not snapshot.tasks:
+            raise ConfigError(f"Thread {thread_id} has nothing to resume: its last run ended.")
 
     async def _reported(
         self, thread_id: str, message: HumanMessage | None, options: RunOptions | None

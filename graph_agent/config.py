@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -151,6 +152,9 @@ def named_tool(name: str, root: Path) -> Tool:
     if not attribute:
         known = ", ".join(BUILTIN)
         raise ConfigError(f"There is no tool `{name}`. Shipped: {known}; yours: `module:name`.")
+    # The terminal's entry point does not look into the working folder, where such tools are kept.
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     try:
         tool: Tool = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:

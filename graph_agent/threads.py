@@ -1,9 +1,9 @@
 """The list of threads: what each is called and when it was last used, in LangGraph's store."""
 
-import time
-from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, Item
+from pydantic import BaseModel, ConfigDict
 
 NAMESPACE = ("threads",)
 TITLE_CHARS = 80
@@ -12,16 +12,15 @@ MOST = 10_000
 """Threads that are read to sort them."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ThreadInfo:
+class ThreadInfo(BaseModel):
     """One line of the list."""
+
+    model_config = ConfigDict(frozen=True)
 
     thread_id: str
     title: str
-    created_at: float
-    """Unix time in seconds."""
-    updated_at: float
-    """Unix time in seconds."""
+    created_at: datetime
+    updated_at: datetime
 
 
 class ThreadList:
@@ -33,22 +32,28 @@ class ThreadList:
     async def touch(self, thread_id: str, title: str = "") -> None:
         """Note that a thread was used; the first text becomes its title."""
         known = await self.get(thread_id)
-        now = time.time()
-        value = {
-            "title": (known.title if known else "") or " ".join(title.split())[:TITLE_CHARS],
-            "created_at": known.created_at if known else now,
-            "updated_at": now,
-        }
+        now = datetime.now(UTC)
+        line = ThreadInfo(
+            thread_id=thread_id,
+            title=(known.title if known else "") or " ".join(title.split())[:TITLE_CHARS],
+            created_at=known.created_at if known else now,
+            updated_at=now,
+        )
+        value = line.model_dump(mode="json", exclude={"thread_id"})
         await self._store.aput(NAMESPACE, thread_id, value, index=False)
 
     async def get(self, thread_id: str) -> ThreadInfo | None:
         """Return one thread's line, if there is such a thread."""
         item = await self._store.aget(NAMESPACE, thread_id)
-        return None if item is None else ThreadInfo(thread_id=item.key, **item.value)
+        return None if item is None else _line(item)
 
     async def newest(self, limit: int = 50, offset: int = 0) -> list[ThreadInfo]:
         """List threads, the one used last first."""
         items = await self._store.asearch(NAMESPACE, limit=MOST)
-        found = [ThreadInfo(thread_id=item.key, **item.value) for item in items]
+        found = [_line(item) for item in items]
         found.sort(key=lambda thread: thread.updated_at, reverse=True)
         return found[offset : offset + limit]
+
+
+def _line(item: Item) -> ThreadInfo:
+    return ThreadInfo.model_validate({"thread_id": item.key, **item.value})

@@ -13,14 +13,14 @@ from graph_agent.state import AgentState, Update
 
 PACKAGE = Path(graph_agent.__file__).parent
 LAYERS = [
-    {"errors", "prompts", "json_text", "bridge", "testing"},
-    {"settings"},
+    {"errors", "prompts", "json_text", "bridge", "plain_text", "per_loop", "testing"},
+    {"settings", "question"},
     {"state"},
     {"usage", "events", "interrupts", "threads", "tools"},
     {"models", "backends", "event_log"},
     {"structured", "context"},
     {"protocols", "trace"},
-    {"deps"},
+    {"deps", "result"},
     {"nodes"},
     {"sync_graph"},
     {"graph"},

@@ -10,7 +10,7 @@ import typer
 from graph_agent.agent import ReActAgent, new_thread_id
 from graph_agent.cli.chat import Chat
 from graph_agent.cli.exit_codes import ExitCode
-from graph_agent.cli.follow import agent_loop, follow, resumed
+from graph_agent.cli.follow import agent_loop, follow
 from graph_agent.cli.lists import print_models, print_threads
 from graph_agent.cli.storage import list_threads, queue_interrupt
 from graph_agent.cli.views import Views
@@ -41,7 +41,7 @@ class Commands:
         with Views(json=json) as views:
             agent = self._agent()
             with agent_loop(agent) as runner:
-                return runner.run(follow(resumed(agent, thread_id), views, thread_id))
+                return runner.run(follow(agent.stream_resume(thread_id), views, thread_id))
 
     def chat(self, thread_id: str | None) -> int:
         """Ask one question after another."""

@@ -12,7 +12,6 @@ from graph_agent.agent import ReActAgent
 from graph_agent.cli.exit_codes import ExitCode, exit_code_of_error, exit_code_of_stop
 from graph_agent.cli.safe_text import one_line
 from graph_agent.cli.views import View
-from graph_agent.errors import ConfigError
 from graph_agent.event_log import closing_events
 from graph_agent.events import End, WireEvent
 from graph_agent.runs import CANCELLED
@@ -47,21 +46,6 @@ async def follow(events: AsyncGenerator[WireEvent], view: View, thread_id: str) 
                 code = exit_code_of_error(event["data"]["code"])
                 typer.echo(_last_words(event, thread_id), err=True)
     return code
-
-
-async def resumed(agent: ReActAgent, thread_id: str) -> AsyncGenerator[WireEvent]:
-    """Go on with an unfinished run, and yield its events.
-
-    Raises:
-        ThreadNotFoundError: There is no such thread.
-        ConfigError: Its last run is finished.
-    """
-    snapshot = await agent.snapshot(thread_id)
-    if not snapshot.next:
-        raise ConfigError(f"Thread {thread_id} has nothing to resume: its last run ended.")
-    async with aclosing(agent._reported(thread_id, None, None)) as events:
-        async for event in events:
-            yield event
 
 
 async def _closed(events: AsyncGenerator[WireEvent]) -> AsyncGenerator[WireEvent]:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import typer
@@ -21,7 +21,7 @@ from graph_agent.threads import ThreadInfo
 def print_threads(threads: Sequence[ThreadInfo], *, json: bool) -> None:
     """Print threads: id, title, last used."""
     if json:
-        _print_json("thread", map(asdict, threads))
+        _print_json("thread", (t.model_dump(mode="json") for t in threads))
         return
     rows = [(t.thread_id, _local_time(t.updated_at), t.title) for t in threads]
     _print_table(("THREAD", "LAST USED", "TITLE"), rows)
@@ -64,5 +64,5 @@ def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
-def _local_time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, tz=UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+def _local_time(moment: datetime) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")

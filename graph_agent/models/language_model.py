@@ -115,6 +115,11 @@ class LanguageModel:
                 except Exception as error:
                     raise classify(error) from error
 
+    async def aclose(self) -> None:
+        """Close the running loop's connections; the next call opens others."""
+        if isinstance(self.chat, Closable):
+            await self.chat.aclose()
+
     async def start(self) -> None:
         """Make ready what a first call would have to wait for, such as an embedded server.
 
@@ -140,6 +145,14 @@ class LanguageModel:
 async def _next(pieces: Pieces, seconds: float) -> AIMessageChunk | None:
     async with asyncio.timeout(seconds):
         return await anext(pieces, None)
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A chat model that holds connections."""
+
+    async def aclose(self) -> None:
+        """Close them; closing twice is closing once."""
 
 
 @runtime_checkable

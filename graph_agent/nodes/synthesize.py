@@ -22,6 +22,7 @@ from graph_agent.events import (
     emit,
 )
 from graph_agent.nodes.drain_interrupts import drain
+from graph_agent.plain_text import plain_text
 from graph_agent.prompts import (
     LIMIT_NOTE,
     SYNTHESIS_DRAFT,
@@ -69,6 +70,16 @@ async def _answer(
     write = runtime.stream_writer
     emit(write, AnswerSignal())
     emit(write, AnswerStart())
+    try:
+        return await _written(state, deps, write, reason)
+    finally:
+        emit(write, AnswerDone())
+
+
+async def _written(
+    state: AgentState, deps: Deps, write: StreamWriter, reason: StopReason
+) -> tuple[str, RunUsage]:
+    """Write the answer's text: the synthesis, else the loop's own, and a note at a limit."""
     shown, usage = "", state.usage or no_usage()
     if _wanted(state, deps):
         shown, reported = await _streamed(state, deps, write)
@@ -80,7 +91,6 @@ async def _answer(
         note = LIMIT_NOTE.format(limit=state.iteration)
         shown += note
         emit(write, AnswerDelta(content=note))
-    emit(write, AnswerDone())
     return shown, usage
 
 
@@ -91,9 +101,9 @@ async def _streamed(state: AgentState, deps: Deps, write: StreamWriter) -> tuple
         async for chunk in deps.model.stream(_request(state, deps)):
             if chunk.usage_metadata:
                 reported = AIMessage("", usage_metadata=chunk.usage_metadata)
-            if chunk.text:
-                shown += chunk.text
-                emit(write, AnswerDelta(content=chunk.text))
+            if text := plain_text(chunk.text):
+                shown += text
+                emit(write, AnswerDelta(content=text))
     except ModelError as error:
         # The loop's own text is an answer too: less polished, but there.
         logger.warning("synthesis failed: %s", error)

@@ -1,6 +1,7 @@
 """The real app, served by uvicorn on a loopback port."""
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
@@ -124,7 +125,7 @@ async def serve() -> AsyncIterator[Callable[..., Awaitable[Web]]]:
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=CHROMIUM_OPTIONS
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=CHROMIUM_OPTIONS
         )
         yield browser
         browser.close()
