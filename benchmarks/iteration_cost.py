@@ -7,8 +7,12 @@ Run `python benchmarks/iteration_cost.py`: prints the median milliseconds of ite
 import asyncio
 import itertools
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from graph_agent import ModelRegistry, ReActAgent
@@ -48,25 +52,42 @@ def scripted(iterations: int, *, native: bool):
     return reply
 
 
-async def measure(*, native: bool, database: str) -> tuple[list[float], float]:
+def serve() -> None:
+    """Be the endpoint, in a process of its own, so that its work is not counted as ours."""
+    native = sys.argv[2] == "native"
+    with StrictEndpoint(scripted(ITERATIONS, native=native), profile="lenient", keep=1) as endpoint:
+        print(endpoint.base_url, flush=True)
+        sys.stdin.read()
+
+
+@contextmanager
+def endpoint_process(*, native: bool) -> Iterator[str]:
+    """Start the endpoint and give its address."""
+    command = [sys.executable, __file__, "serve", "native" if native else "json"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
+        yield it.stdout.readline().strip()
+        it.stdin.close()
+
+
+async def measure(url: str, *, native: bool, database: str) -> tuple[list[float], float]:
     """Return the wall seconds of each iteration, and the CPU seconds of the whole run."""
     starts: list[float] = []
-    with StrictEndpoint(scripted(ITERATIONS, native=native), profile="lenient", keep=1) as endpoint:
-        models = ModelRegistry({"fake": ModelSpec(model="fake", base_url=endpoint.base_url)})
-        async with ReActAgent(
-            models.get("fake"),
-            [look],
-            models=models,
-            database=database,
-            use_native_tools=native,
-            max_iterations=ITERATIONS + 1,
-        ) as agent:
-            cpu = time.process_time()
-            async for event in agent.stream("Go"):
-                data = event["data"]
-                if data.get("type") == "thinking" and data["status"] == "start":
-                    starts.append(time.perf_counter())
-            cpu = time.process_time() - cpu
+    models = ModelRegistry({"fake": ModelSpec(model="fake", base_url=url)})
+    async with ReActAgent(
+        "fake",
+        [look],
+        models=models,
+        database=database,
+        use_native_tools=native,
+        max_iterations=ITERATIONS + 1,
+        context_size=1_000_000,
+    ) as agent:
+        cpu = time.process_time()
+        async for event in agent.stream("Go"):
+            data = event["data"]
+            if data.get("type") == "thinking" and data["status"] == "start":
+                starts.append(time.perf_counter())
+        cpu = time.process_time() - cpu
     return [after - before for before, after in itertools.pairwise(starts)], cpu
 
 
@@ -80,7 +101,8 @@ def one_round(*, native: bool, kind: str) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "t.sqlite"
         database = "memory:" if kind == "memory" else f"sqlite:///{file}"
-        seconds, cpu = asyncio.run(measure(native=native, database=database))
+        with endpoint_process(native=native) as url:
+            seconds, cpu = asyncio.run(measure(url, native=native, database=database))
         size = sum(f.stat().st_size for f in Path(folder).glob("t.sqlite*") if f.is_file())
     at = [around(seconds, place) for place in (10, 50, 100, ITERATIONS - AROUND)]
     return [*at, at[2] / at[0], 1000 * cpu / ITERATIONS, size / 1e6]
@@ -102,4 +124,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve() if sys.argv[1:2] == ["serve"] else main()
