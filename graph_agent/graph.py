@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
@@ -23,6 +24,9 @@ from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentInput, AgentState, marked, open_calls, pending_answer
 from graph_agent.sync_graph import AgentGraph, with_sync_methods
 from graph_agent.tools.registry import Tool, ToolRegistry
+
+RECURSION_LIMIT = 1_000_000
+"""Steps; far above what any run takes, so that `max_iterations` decides, and never LangGraph."""
 
 NODES = (
     nodes.select_tools,
@@ -106,4 +110,6 @@ def compile_graph(
     deps: Deps, *, checkpointer: Checkpointer = None, store: BaseStore | None = None
 ) -> AgentGraph:
     """Compile the wired graph, with its sync methods."""
-    return with_sync_methods(wire(deps).compile(checkpointer, store=store, name="react"))
+    graph = wire(deps).compile(checkpointer, store=store, name="react")
+    graph.config = RunnableConfig(recursion_limit=RECURSION_LIMIT)
+    return with_sync_methods(graph)

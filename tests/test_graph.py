@@ -148,6 +148,13 @@ async def test_the_limit_ends_with_an_answer_from_the_steps(
     )
 
 
+def test_langgraphs_own_limit_is_out_of_reach() -> None:
+    graph = build_graph(ScriptedChatModel(replies=[]))
+
+    assert graph.config is not None
+    assert graph.config["recursion_limit"] == 1_000_000
+
+
 async def test_the_limit_is_synthesised_where_the_model_can(
     set_stage: SetStage, speech: Any
 ) -> None:
