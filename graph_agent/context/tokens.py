@@ -1,16 +1,13 @@
-"""Estimates tokens without a tokenizer, on the high side, once for each message."""
+"""Counts the tokens of messages and schemas, once for each message."""
 
 import json
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from graph_agent.context.estimate import estimated_tokens
 from graph_agent.models.wire import PerMessage
 
-ASCII_CHARS_PER_TOKEN = 3.5
-"""English prose has about 4.5, code and JSON about 3.5."""
-OTHER_CHARS_PER_TOKEN = 1.0
-"""Korean, Chinese and emoji take about one token a character, sometimes more."""
 MESSAGE_OVERHEAD = 4
 """Tokens that a role and its delimiters take."""
 IMAGE_TOKENS = 1_000
@@ -18,14 +15,8 @@ IMAGE_TOKENS = 1_000
 
 
 def text_tokens(text: str) -> int:
-    """Estimate the tokens of a text.
-
-    >>> text_tokens("What is the capital of Japan?"), text_tokens("서울의 날씨")
-    (9, 6)
-    """
-    ascii_chars = len(text.encode("ascii", "ignore"))
-    others = len(text) - ascii_chars
-    return round(ascii_chars / ASCII_CHARS_PER_TOKEN + others / OTHER_CHARS_PER_TOKEN + 0.5)
+    """Count the tokens of a text: see `estimate.py`."""
+    return estimated_tokens(text)
 
 
 def _count(message: BaseMessage) -> int:

@@ -15,6 +15,8 @@ ITERATIONS = 60
 WINDOW = 8_192
 REPLY = 1_024
 QUESTION = "What do the sixty pages say?"
+PAGE = "Whoever misses the morning train has to wait for an hour on platform four. " * 27
+"""About 2 kB."""
 
 
 def read(page: int) -> str:
@@ -23,7 +25,7 @@ def read(page: int) -> str:
     Args:
         page: Its number.
     """
-    return f"{page} " + "x" * 2_000
+    return f"{page} " + PAGE
 
 
 def scripted(speech: Any) -> list[Any]:
@@ -31,8 +33,10 @@ def scripted(speech: Any) -> list[Any]:
     return [*calls, speech.final("Nothing."), "They say nothing."]
 
 
-async def test_sixty_iterations_fit_a_small_window(speech: Any) -> None:
-    with StrictEndpoint(scripted(speech), context_limit=WINDOW - REPLY) as endpoint:
+async def test_sixty_iterations_fit_a_small_window(speech: Any, true_tokens: Any) -> None:
+    with StrictEndpoint(
+        scripted(speech), context_limit=WINDOW - REPLY, count=true_tokens
+    ) as endpoint:
         spec = ModelSpec(
             model="fake",
             base_url=endpoint.base_url,
@@ -58,11 +62,15 @@ async def test_sixty_iterations_fit_a_small_window(speech: Any) -> None:
     assert all(each["kept_messages"] < each["original_messages"] for each in compactions)
 
 
-async def test_a_turn_goes_on_from_the_turns_before(speech: Any) -> None:
-    texts = [f"{number} " + "y" * 3_000 for number in range(12)]
+async def test_a_turn_goes_on_from_the_turns_before(speech: Any, true_tokens: Any) -> None:
+    texts = [f"{number} " + PAGE for number in range(12)]
     with ExitStack() as stack:
         endpoint = stack.enter_context(
-            StrictEndpoint([speech.final("ok")] * len(texts), context_limit=WINDOW - REPLY)
+            StrictEndpoint(
+                [speech.final("ok")] * len(texts),
+                context_limit=WINDOW - REPLY,
+                count=true_tokens,
+            )
         )
         spec = ModelSpec(
             model="fake", base_url=endpoint.base_url, context_size=WINDOW, max_output_tokens=REPLY

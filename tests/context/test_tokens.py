@@ -44,9 +44,11 @@ def test_text_tokens(text: str, least: int) -> None:
             id="input_image",
         ),
         pytest.param(
-            HumanMessage(["x" * 35, {"type": "text", "text": "y" * 35}]), 20, id="text blocks"
+            HumanMessage(["one two " * 5, {"type": "text", "text": "six " * 10}]),
+            20,
+            id="text blocks",
         ),
-        pytest.param(AIMessage("", tool_calls=[CALL]), 30, id="call"),
+        pytest.param(AIMessage("", tool_calls=[CALL]), 50, id="call"),
     ],
 )
 def test_message_tokens(message: BaseMessage, tokens: int) -> None:

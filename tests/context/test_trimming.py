@@ -21,12 +21,13 @@ CAP = 200
 def calling(number: int, results: int, length: int) -> list[BaseMessage]:
     ids = [f"c{number}-{n}" for n in range(results)]
     calls = [{"name": "f", "args": {}, "id": i, "type": "tool_call"} for i in ids]
-    found = [ToolMessage("x" * length, tool_call_id=i) for i in ids]
+    found = [ToolMessage("word " * (length // 4), tool_call_id=i) for i in ids]
     return [AIMessage("", tool_calls=calls), *found]
 
 
 def interrupt(length: int) -> list[BaseMessage]:
-    return [HumanMessage("i" * length, additional_kwargs={"kind": "interrupt", "ids": []})]
+    kind = {"kind": "interrupt", "ids": []}
+    return [HumanMessage("word " * (length // 4), additional_kwargs=kind)]
 
 
 LENGTHS = st.integers(0, 900)

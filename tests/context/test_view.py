@@ -75,13 +75,13 @@ def test_prompt_view(
 
 
 def test_a_long_result_keeps_head_and_tail_and_says_how_much_is_cut() -> None:
-    message = ToolMessage("HEAD" + "x" * 7_000 + "TAIL", tool_call_id="c", id="m")
+    message = ToolMessage("HEAD" + " word" * 2_000 + "TAIL", tool_call_id="c", id="m")
 
     short = clipped(message, 100)
 
     text = short.text
-    assert (text[:5], text[-5:]) == ("HEADx", "xTAIL")
-    assert "\n[1923 tokens cut here]\n" in text
+    assert (text[:6], text[-5:]) == ("HEAD w", "dTAIL")
+    assert "\n[2011 tokens cut here]\n" in text
     assert short == message.model_copy(update={"content": text})
     assert clipped(message, 100) is short
 
