@@ -27,7 +27,7 @@ def cut_point(state: AgentState, *, room: int, message_cap: int) -> int:
     for piece in reversed(list(exchanges(state.messages, state.cut))):
         in_run = piece.start >= start
         if not (in_run and said_by_user(piece.messages[0])):
-            left -= _size(piece, message_cap)
+            left -= _size(piece, message_cap, shrunk=piece.start < state.shrunk)
             if left < 0 and not (in_run and unseen):
                 return cut
             unseen = False
@@ -35,5 +35,18 @@ def cut_point(state: AgentState, *, room: int, message_cap: int) -> int:
     return state.cut
 
 
-def _size(piece: Exchange, cap: int) -> int:
-    return sum(message_tokens(message) for message in shown(piece, cap))
+def last_messages_cut(state: AgentState, *, keep: int) -> int:
+    """Find the cut that keeps the newest `keep` messages, and what belongs to them, whole."""
+    latest = max(0, len(state.messages) - keep)
+    starts = [piece.start for piece in exchanges(state.messages, state.cut)]
+    return max((start for start in starts if start <= latest), default=state.cut)
+
+
+def shrunk_point(state: AgentState, *, keep: int) -> int:
+    """Find the index before which results may shrink: the newest `keep` exchanges stay whole."""
+    pieces = [p for p in exchanges(state.messages, state.cut) if len(p.messages) > 1]
+    return max(state.shrunk, pieces[-keep].start if len(pieces) >= keep else 0)
+
+
+def _size(piece: Exchange, cap: int, *, shrunk: bool) -> int:
+    return sum(message_tokens(message) for message in shown(piece, cap, shrunk=shrunk))

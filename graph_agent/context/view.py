@@ -1,15 +1,18 @@
 """Builds the part of a thread that a model is shown, from its messages and the cut."""
 
+from functools import lru_cache
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from graph_agent.context.exchanges import Exchange, exchanges
 from graph_agent.context.tokens import message_tokens, text_tokens
 from graph_agent.models.wire import PerMessage
-from graph_agent.prompts import TRIMMED
+from graph_agent.prompts import SUMMARY, TRIMMED
 from graph_agent.state import AgentState, said_by_user
 
+SHRUNK_TOKENS = 40
+"""Tokens of an old result, mark included."""
 MARKER_TOKENS = 16
 """Tokens kept free for the marker of a cut."""
 RESULTS_CAPS = 2
@@ -19,16 +22,27 @@ RESULTS_CAPS = 2
 def prompt_view(state: AgentState, *, message_cap: int) -> list[BaseMessage]:
     """List what a model is shown, oldest first, without the system prompt.
 
-    What the user said in this run stays wherever the cut is. A message over `message_cap` tokens
-    keeps its head and tail.
+    What the user said in this run stays wherever the cut is; the summary stands for the rest. A
+    message over `message_cap` tokens keeps its head and tail.
     """
     before = state.messages[state.turn["start"] : state.cut]
     said = [clipped(message, message_cap) for message in before if said_by_user(message)]
-    after = exchanges(state.messages, state.cut)
-    return said + [message for piece in after for message in shown(piece, message_cap)]
+    summary = [_summary(state.summary)] if state.summary else []
+    after = (
+        message
+        for piece in exchanges(state.messages, state.cut)
+        for message in shown(piece, message_cap, shrunk=piece.start < state.shrunk)
+    )
+    return [*said, *summary, *after]
 
 
-def shown(piece: Exchange, cap: int) -> list[BaseMessage]:
+@lru_cache(maxsize=256)
+def _summary(content: str) -> BaseMessage:
+    """Make a summary's message, the same one each time, so that it is encoded once."""
+    return HumanMessage(SUMMARY.format(content=content))
+
+
+def shown(piece: Exchange, cap: int, *, shrunk: bool = False) -> list[BaseMessage]:
     """List what a model is shown of an exchange, each message within its cap.
 
     System messages are part of the system prompt, and many endpoints refuse a reply with neither
@@ -38,6 +52,8 @@ def shown(piece: Exchange, cap: int) -> list[BaseMessage]:
     if isinstance(first, SystemMessage) or _is_silent(first):
         return []
     share = min(cap, RESULTS_CAPS * cap // max(1, len(results)))
+    if shrunk:
+        share = min(share, SHRUNK_TOKENS)
     return [clipped(first, cap), *(clipped(result, share) for result in results)]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graph_agent.context.exchanges import Exchange, exchanges
-from graph_agent.models.wire import to_wire
+from graph_agent.models.message_form import to_wire
 from graph_agent.prompts import CALL_CANCELLED
 from graph_agent.testing.message_rules import MESSAGE_RULES
 

@@ -19,7 +19,7 @@ WINDOW = {"context_size": 5_000, "max_output_tokens": 1_000}
 
 
 def thread(turns: int) -> AgentState:
-    messages: list[Any] = [AIMessage("a" * 1_400) for _ in range(turns)]
+    messages: list[Any] = [AIMessage("word " * 390) for _ in range(turns)]
     turn = Turn(run_id="r", start=turns, started_at=0.0)
     return AgentState(messages=[*messages, HumanMessage("q")], turn=turn)
 
@@ -33,12 +33,14 @@ async def test_a_prompt_that_fits_is_left_alone(make_deps: MakeDeps, stagehand: 
 async def test_a_prompt_over_the_budget_is_cut_down_to_the_target(
     make_deps: MakeDeps, stagehand: Any
 ) -> None:
-    deps = make_deps(known=WINDOW, compaction_target=0.5)
+    deps = make_deps("They ate.", "They talked.", known=WINDOW, compaction_target=0.5)
     state = thread(12)
 
     update = await guard_context(state, stagehand.runtime, deps=deps)
 
-    state.cut = update["cut"]
+    state.cut, state.summary = update["cut"], update["summary"]
+    assert state.summary == "They talked."
+    assert update["usage"]["by_purpose"]["compaction"]["calls"] == 2
     view = prompt_view(state, message_cap=deps.message_cap)
     assert deps.protocol(state).overhead() + sum(map(message_tokens, view)) <= 2_000
     assert [event["data"] for event in stagehand.events] == [
@@ -52,7 +54,7 @@ async def test_where_nothing_can_be_cut_nothing_is_told(
 ) -> None:
     deps = make_deps(known=WINDOW, max_message_tokens=9_000)
     turn = Turn(run_id="r", start=0, started_at=0.0)
-    state = AgentState(messages=[HumanMessage("q" * 20_000)], turn=turn)
+    state = AgentState(messages=[HumanMessage("word " * 5_000)], turn=turn)
 
     assert await guard_context(state, stagehand.runtime, deps=deps) == {}
     assert stagehand.events == []
