@@ -4,32 +4,35 @@ from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self, cast
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 from langgraph.types import StateSnapshot
 
-from graph_agent.backends import MEMORY, Backend, memory_backend, open_backend
+from graph_agent.answer_form import form_of, with_form
+from graph_agent.backends import Backend, given_backend, open_backend
 from graph_agent.bridge import iterate_sync, run_sync
 from graph_agent.deps import Deps
 from graph_agent.errors import ConfigError, ThreadNotFoundError
 from graph_agent.events import End, WireEvent
 from graph_agent.graph import compile_graph
 from graph_agent.interrupts import Interrupt, InterruptQueue
+from graph_agent.models.images import words_of
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.nodes.reporting import failure
 from graph_agent.per_loop import OncePerLoop
-from graph_agent.question import Message, question
+from graph_agent.question import Message, question, sendable
 from graph_agent.result import AgentResult as AgentResult
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentInput, AgentState
+from graph_agent.structured.shape import Schema, checked_form
 from graph_agent.sync_graph import AgentGraph
-from graph_agent.threads import ThreadInfo, ThreadList
+from graph_agent.threads import ThreadInfo, ThreadList, config_for
+from graph_agent.threads import new_thread_id as new_thread_id
 from graph_agent.tools.registry import Tool, ToolRegistry
 
 LAST_EVENTS = {"done", "error", "end"}
@@ -57,6 +60,7 @@ class ReActAgent:
         store: BaseStore | None = None,
         models: ModelRegistry | None = None,
         fast_model: LanguageModel | BaseChatModel | None = None,
+        response_format: Schema | None = None,
         **settings: Any,
     ) -> None:
         """Set the agent up; nothing is opened yet.
@@ -68,10 +72,11 @@ class ReActAgent:
             store: Where interrupts are queued, in place of the `database` setting.
             models: The models that a run may choose by name.
             fast_model: Selects tools and summarises; None means `model`.
+            response_format: A pydantic model or a JSON schema; see `build_graph`.
             settings: Any setting by its name (see `Settings`).
 
         Raises:
-            ConfigError: A setting, the model's name or a tool is wrong.
+            ConfigError: A setting, the model's name, a tool or the schema is wrong.
         """
         self.settings = Settings.load(keywords=settings)
         self._models = models = models or ModelRegistry(settings=self.settings)
@@ -81,8 +86,9 @@ class ReActAgent:
             settings=self.settings,
             models=models,
             fast_model=models.wrapped(fast_model) if fast_model else None,
+            response_format=checked_form(response_format),
         )
-        self._given = _given_backend(checkpointer, store, self.settings.database)
+        self._given = given_backend(checkpointer, store, self.settings.database)
         self._opened = OncePerLoop(self._open, _close)
 
     @property
@@ -106,6 +112,7 @@ class ReActAgent:
         *,
         thread_id: str | None = None,
         options: RunOptions | None = None,
+        response_format: Schema | None = None,
     ) -> AgentResult:
         """Ask a question and wait for the answer.
 
@@ -113,14 +120,16 @@ class ReActAgent:
             message: Text, or content blocks.
             thread_id: The conversation it belongs to; None begins a new one.
             options: Choices for this run only.
+            response_format: A pydantic model or a JSON schema of an object: the result's
+                `structured` then holds the answer as an instance or a dict that fits it.
 
         Raises:
-            ConfigError: The message is empty.
+            ConfigError: The message or the schema is one that the model cannot be sent.
             ModelError: The endpoint failed; what was done until then is saved.
             ThreadBusyError: A run is in progress on the thread.
         """
-        thread_id = thread_id or new_thread_id()
-        return await self._finished(self._run(thread_id, question(message), options))
+        asked = self._asked(message, options)
+        return await self._finished(thread_id, asked, options, response_format)
 
     async def stream(
         self,
@@ -134,11 +143,12 @@ class ReActAgent:
         Whoever closes the iteration early cancels the run.
 
         Raises:
-            ConfigError: The message is empty.
+            ConfigError: The message or the schema is one that the model cannot be sent.
             ThreadBusyError: A run is in progress on the thread.
         """
         thread_id = thread_id or new_thread_id()
-        async with aclosing(self._reported(thread_id, question(message), options)) as events:
+        asked, options = self._asked(message, options), with_form(options, None)
+        async with aclosing(self._reported(thread_id, asked, options)) as events:
             async for event in events:
                 yield event
 
@@ -146,15 +156,21 @@ class ReActAgent:
         """Add a message to the run in progress on a thread; it is answered in the same run."""
         return await InterruptQueue(await self.store(), thread_id).put(content)
 
-    async def resume(self, thread_id: str, *, options: RunOptions | None = None) -> AgentResult:
-        """Go on with an unfinished run from its last saved step.
+    async def resume(
+        self,
+        thread_id: str,
+        *,
+        options: RunOptions | None = None,
+        response_format: Schema | None = None,
+    ) -> AgentResult:
+        """Go on with an unfinished run from its last saved step; see `run` for the choices.
 
         Raises:
             ThreadNotFoundError: There is no such thread.
             ConfigError: Its last run is finished.
         """
         await self._expect_unfinished(thread_id)
-        return await self._finished(self._run(thread_id, None, options))
+        return await self._finished(thread_id, None, options, response_format)
 
     async def stream_resume(
         self, thread_id: str, *, options: RunOptions | None = None
@@ -255,7 +271,7 @@ class ReActAgent:
         last: list[WireEvent] = []
         failed: Exception | None = None
         async with backend.leases.hold(thread_id):
-            await ThreadList(backend.store).touch(thread_id, message.text if message else "")
+            await ThreadList(backend.store).touch(thread_id, words_of(message) if message else "")
             try:
                 async with aclosing(self._parts(graph, thread_id, message, options)) as events:
                     async for event in events:
@@ -291,13 +307,30 @@ class ReActAgent:
             async for part in parts:
                 yield cast("WireEvent", part["data"])
 
-    async def _finished(self, events: AsyncGenerator[WireEvent]) -> AgentResult:
+    def _asked(self, message: Message, options: RunOptions | None) -> HumanMessage:
+        """Make the user's message, and check that the run's model can be sent it."""
+        model = self.models.get(options.model) if options and options.model else self.model
+        return sendable(question(message), vision=model.abilities.vision, model=model.name)
+
+    async def _finished(
+        self,
+        thread_id: str | None,
+        message: HumanMessage | None,
+        options: RunOptions | None,
+        response_format: Schema | None,
+    ) -> AgentResult:
         """Run to the end and return what came of it."""
-        async with aclosing(events):
+        options = with_form(options, response_format)
+        async with aclosing(self._run(thread_id or new_thread_id(), message, options)) as events:
             told = [event async for event in events if event["event"] in LAST_EVENTS]
         done = next(event["data"] for event in told if event["event"] == "done")
         state = AgentState(**(await self.snapshot(done["thread_id"])).values)
-        return AgentResult.of(done, state, system_prompt=self.settings.system_prompt)
+        return AgentResult.of(
+            done,
+            state,
+            system_prompt=self.settings.system_prompt,
+            response_format=form_of(options) or self._deps.response_format,
+        )
 
     async def _open(self) -> Opened:
         backend = self._given or await open_backend(self.settings.database)
@@ -309,30 +342,8 @@ async def _close(opened: Opened) -> None:
     await opened[0].close()
 
 
-def _given_backend(
-    checkpointer: BaseCheckpointSaver[str] | None, store: BaseStore | None, database: str
-) -> Backend | None:
-    """Return what is kept in the process or was handed over, whatever the event loop."""
-    if checkpointer is None and store is None and database != MEMORY:
-        return None
-    return memory_backend(checkpointer, store)
-
-
 def _ending(last: list[WireEvent], failed: Exception | None) -> list[WireEvent]:
     """Return a run's last events; a failure that no node told takes the place of a `done`."""
     if failed is None or any(event["event"] == "error" for event in last):
         return last
     return [failure(failed).wire(), End().wire()]
-
-
-def new_thread_id() -> str:
-    """Name a new conversation."""
-    return str(uuid4())
-
-
-def config_for(thread_id: str, *, run_id: UUID | None = None) -> RunnableConfig:
-    """Return the config by which LangGraph finds a thread, and names a run."""
-    config = RunnableConfig(configurable={"thread_id": thread_id})
-    if run_id is not None:
-        config["run_id"] = run_id
-    return config

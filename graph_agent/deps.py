@@ -8,6 +8,7 @@ from langchain_core.messages import SystemMessage
 from langgraph.runtime import Runtime
 
 from graph_agent.context.budget import message_cap, prompt_budget
+from graph_agent.errors import ConfigError
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.protocols import TurnProtocol
@@ -15,6 +16,7 @@ from graph_agent.protocols.json_mode import JsonModeProtocol, Reasoning
 from graph_agent.protocols.native import NativeProtocol
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentState
+from graph_agent.structured import Schema
 from graph_agent.tools.registry import ToolRegistry
 
 ProtocolKey = tuple[bool, tuple[str, ...], str]
@@ -31,17 +33,35 @@ class Deps:
     """Where a run finds another model by name."""
     fast_model: LanguageModel | None = None
     """Selects tools and summarises; None means the model in use."""
+    response_format: Schema | None = None
+    """What form every run's answer is given in as data, besides the text; None means none."""
     now: Callable[[], float] = time.time
     """Unix time in seconds."""
     _protocols: dict[ProtocolKey, TurnProtocol] = field(default_factory=dict)
+    _options: RunOptions = field(default_factory=RunOptions)
+    """The choices that are applied already."""
     _runs: "dict[RunOptions, Deps]" = field(default_factory=dict)
+    _left: tuple[LanguageModel, ...] | None = None
+    """Fallbacks after the one in use; None where none is in use."""
+    _switched: "dict[str, Deps]" = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Expect prices where money is limited.
+
+        Raises:
+            ConfigError: A model that may be asked has none.
+        """
+        if self.settings.max_cost is not None:
+            for model in (self.model, *self.fallbacks, self.fast_model or self.model):
+                _expect_prices(model)
 
     def for_run(self, runtime: Runtime[RunOptions]) -> "Deps":
         """Apply the choices of one run; made once for each set of choices."""
         # Without a choice LangGraph passes None, whatever its type says.
         given: RunOptions | None = runtime.context
-        options = given or RunOptions()
-        if options == RunOptions():
+        # The form of the answer changes nothing here, and each run may bring one of its own.
+        options = replace(given or RunOptions(), response_format=None)
+        if options == self._options:
             return self
         if options not in self._runs:
             self._runs[options] = self._with(options)
@@ -59,8 +79,34 @@ class Deps:
                 self.settings.model_dump() | given, source="the run's options"
             ),
             _protocols={},
+            _options=options,
             _runs={},
+            _switched={},
         )
+
+    @property
+    def fallbacks(self) -> tuple[LanguageModel, ...]:
+        """The models that may still take over, in order."""
+        return self.model.fallbacks if self._left is None else self._left
+
+    def using(self, fallback: str | None) -> "Deps":
+        """Put the fallback of that name in the model's place; made once for each.
+
+        None, and a name that is no fallback any more since the setup was changed, change nothing.
+        """
+        names = [model.name for model in self.fallbacks]
+        if fallback is None or fallback not in names:
+            return self
+        if fallback not in self._switched:
+            place = names.index(fallback)
+            self._switched[fallback] = replace(
+                self,
+                model=self.fallbacks[place],
+                _left=self.fallbacks[place + 1 :],
+                _protocols={},
+                _switched={},
+            )
+        return self._switched[fallback]
 
     @property
     def native(self) -> bool:
@@ -100,3 +146,12 @@ class Deps:
         """Join our system prompt and a caller's system messages: endpoints take only one."""
         further = [m.text for m in state.messages if isinstance(m, SystemMessage)]
         return "\n\n".join([self.settings.system_prompt, *further])
+
+
+def _expect_prices(model: LanguageModel) -> None:
+    if model.prices is None:
+        raise ConfigError(
+            f"`max_cost` needs the prices of the model `{model.name}`: add `input_price` and "
+            f"`output_price`, money per million tokens, to `[models.{model.name}]`, or take "
+            "`max_cost` out."
+        )

@@ -5,7 +5,8 @@ GraphAgentError
 ├── ModelError                  the endpoint failed, or answered outside the agreed form
 │   ├── ModelUnavailableError   it could not be reached, or kept failing: try again later
 │   ├── ModelRefusedError       it refused the request as it stands
-│   │   └── ContextOverflowError    the prompt does not fit the model's window
+│   │   ├── ContextOverflowError    the prompt does not fit the model's window
+│   │   └── ToolsRefusedError       it takes no tools: ask in JSON mode
 │   └── StructuredOutputError   no reply held the data that were asked for
 ├── ThreadBusyError             a run is in progress on that thread
 └── ThreadNotFoundError         no thread has that id
@@ -54,6 +55,12 @@ class ContextOverflowError(ModelRefusedError):
     """The prompt does not fit the model's window."""
 
     code = "context_overflow"
+
+
+class ToolsRefusedError(ModelRefusedError):
+    """The endpoint takes no tools; the same can be asked in JSON mode."""
+
+    code = "tools_refused"
 
 
 class StructuredOutputError(ModelError):

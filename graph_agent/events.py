@@ -152,6 +152,14 @@ class Done(Event):
     stop_reason: StopReason
     thread_id: str
     run_id: str
+    structured: dict[str, Any] | None = None
+    """The answer as data; there only where they were asked for, and null where they failed."""
+
+    def wire(self) -> WireEvent:
+        """Return the event as it travels."""
+        asked = "structured" in self.model_fields_set
+        data = self.model_dump(mode="json", exclude=None if asked else {"structured"})
+        return {"event": self.channel, "data": data}
 
 
 class Failed(Event):

@@ -19,9 +19,12 @@ from graph_agent import nodes
 from graph_agent.deps import Deps
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
+from graph_agent.nodes.fallback import with_fallbacks
+from graph_agent.nodes.limited import within_limits
 from graph_agent.nodes.reporting import bound
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentInput, AgentState, marked, open_calls, pending_answer
+from graph_agent.structured.shape import Schema, checked_form
 from graph_agent.sync_graph import AgentGraph, with_sync_methods
 from graph_agent.tools.registry import Tool, ToolRegistry
 
@@ -30,8 +33,8 @@ RECURSION_LIMIT = 1_000_000
 
 NODES = (
     nodes.select_tools,
-    nodes.guard_context,
-    nodes.think,
+    within_limits(nodes.guard_context),
+    within_limits(with_fallbacks(nodes.think)),
     nodes.act,
     nodes.drain_interrupts,
     nodes.synthesize,
@@ -60,12 +63,11 @@ def after_think(state: AgentState) -> Literal["act", "drain_interrupts"]:
 
 
 def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesize"]:
-    """Run a call that waits; answer when the model did, or at the limit; else go on."""
+    """Run a call that waits; answer when the model did, or at a limit; else go on."""
     if open_calls(state.messages):
         return "act"
-    if pending_answer(state.messages) or state.iteration >= state.iteration_limit:
-        return "synthesize"
-    return "guard_context"
+    at_limit = state.stop_reason is not None or state.iteration >= state.iteration_limit
+    return "synthesize" if pending_answer(state.messages) or at_limit else "guard_context"
 
 
 def after_synthesize(state: AgentState) -> Literal["guard_context", "__end__"]:
@@ -80,6 +82,7 @@ def build_graph(
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
     models: ModelRegistry | None = None,
+    response_format: Schema | None = None,
     **settings: Any,
 ) -> AgentGraph:
     """Make a runnable graph: `ainvoke`, `astream`, … and, from sync code, `invoke`, `stream`, ….
@@ -90,10 +93,12 @@ def build_graph(
         checkpointer: Where threads are kept; None keeps none.
         store: Where interrupts are queued; None takes none.
         models: The models that a run may choose by name.
+        response_format: A pydantic model or a JSON schema of an object: every answer is also given
+            as data that fit it, in the state's `structured`.
         settings: Any setting by its name (see `graph_agent.Settings`).
 
     Raises:
-        ConfigError: A setting, the model's name or a tool is wrong.
+        ConfigError: A setting, the model's name, a tool or the schema is wrong.
     """
     chosen = Settings.load(keywords=settings)
     models = models or ModelRegistry(settings=chosen)
@@ -102,6 +107,7 @@ def build_graph(
         tools=ToolRegistry(tools),
         settings=chosen,
         models=models,
+        response_format=checked_form(response_format),
     )
     return compile_graph(deps, checkpointer=checkpointer, store=store)
 

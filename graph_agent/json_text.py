@@ -1,8 +1,10 @@
 """Finds JSON objects in what a model wrote, and mends those that strict parsing refuses."""
 
+import ast
 import json
 import re
 from bisect import bisect
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -19,10 +21,35 @@ STRICT_PARTS = re.compile(r'[{}]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 PYTHON_PARTS = re.compile(STRICT_PARTS.pattern + r"|'[^'\\]*+(?:\\.[^'\\]*+)*+'?", re.DOTALL)
 """Braces, and the strings in which braces do not count."""
 PYTHON_DICT = re.compile(r"\{\s*'")
+NOT_PYTHON = re.compile(r"\\[^\\'\"abfnrtvxuUN0-7\n]")
+"""An escape that Python does not know, and would warn of."""
 MEND_BUDGET = 6_000
 """Characters mended in one text, at most: mending takes up to the square of the length."""
+DEEPEST = 100
+"""Levels that a value may be nested: a model that goes on opening brackets has lost its way."""
+
+STRING = r'("(?:[^"\\]|\\.)*+"?)'
+COMMENT = re.compile(STRING + r"|//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
+SPARE_COMMA = re.compile(STRING + r",(?=\s*[}\]])", re.DOTALL)
+BACKSLASH = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
+NUMBER = re.compile(r"\d++(?:\.\d++)?(?:[eE][+-]?\d++)?")
+ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")
+NO_CONTENT = re.compile(r"[\s\\\"'`,:;{}\[\]()]+")
+EMPTY_TEXT = re.compile(r"""(?<!["'\\])(?:""|'')(?!["'])""")
 
 _DECODER = json.JSONDecoder(strict=False)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One object of a text, and where it stands."""
+
+    data: dict[str, Any]
+    start: int
+    end: int
+    """Index behind its last character."""
+    sound: bool
+    """It is closed, and holds what the text holds: nothing was left out or guessed."""
 
 
 def find_objects(text: str) -> list[dict[str, Any]]:
@@ -36,19 +63,45 @@ def find_objects(text: str) -> list[dict[str, Any]]:
     >>> find_objects("no JSON here")
     []
     """
-    return _whole(text) or _amid_prose(text)
+    return [found.data for found in scan(text)]
 
 
-def _whole(text: str) -> list[dict[str, Any]]:
+def scan(text: str) -> list[Found]:
+    """Find what `find_objects` returns, with its place, and whether it may be acted upon.
+
+    >>> scan('Go: {"a": "b')
+    [Found(data={'a': 'b'}, start=4, end=12, sound=False)]
+    """
+    found = _whole(text) or _amid_prose(text)
+    return [item for item in found if not nested_too_deep(item.data)]
+
+
+def nested_too_deep(value: object) -> bool:
+    """Tell whether data are nested beyond what checkpoints, the wire and tools can take."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [part for item in level for part in _inner(item)]
+        if not level:
+            return False
+    return True
+
+
+def _inner(item: object) -> list[object]:
+    if isinstance(item, dict):
+        return list(item.values())
+    return item if isinstance(item, list) else []
+
+
+def _whole(text: str) -> list[Found]:
     try:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return []
-    return _objects(value)
+    return [Found(item, 0, len(text), sound=True) for item in _objects(value)]
 
 
-def _amid_prose(text: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+def _amid_prose(text: str) -> list[Found]:
+    found: list[Found] = []
     position, budget = 0, MEND_BUDGET
     think_ends = [match.end() for match in THINK_END.finditer(text)]
     while token := TOKEN.search(text, position):
@@ -61,33 +114,78 @@ def _amid_prose(text: str) -> list[dict[str, Any]]:
         else:
             try:
                 value, position = _DECODER.raw_decode(text, start)
+                sound = True
             except (ValueError, RecursionError):
-                position = _closing(text, start)
+                position, closed = _closing(text, start)
                 budget -= position - start
                 if budget < 0:
                     break
-                value = _mended(text[start:position])
-            found += _objects(value)
+                value, faithful = _mended(text[start:position])
+                sound = closed and faithful
+            found += [Found(item, start, position, sound) for item in _objects(value)]
     return found
 
 
-def _closing(text: str, start: int) -> int:
+def _closing(text: str, start: int) -> tuple[int, bool]:
     """Find where the object that opens at `start` ends: at its brace, else with the text."""
     parts = PYTHON_PARTS if PYTHON_DICT.match(text, start) else STRICT_PARTS
     depth = 0
     for part in parts.finditer(text, start):
         depth += {"{": 1, "}": -1}.get(part.group(), 0)
         if depth == 0:
-            return part.end()
-    return len(text)
+            return part.end(), True
+    return len(text), False
 
 
-def _mended(text: str) -> object:
+def _mended(text: str) -> tuple[object, bool]:
+    """Read an object that is no JSON, and tell whether the result holds what it held."""
+    for read in (_python, _tidied):
+        try:
+            return read(text), True
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
     try:
+        value = _as_json(json_repair.loads(text, skip_json_loads=True))
         # An object without content is what is left where nothing could be mended.
-        return json_repair.loads(text, skip_json_loads=True) or None
+        return value or None, _is_faithful(text, value)
     except (ValueError, RecursionError):
+        return None, False
+
+
+def _python(text: str) -> object:
+    if not PYTHON_DICT.match(text) or NOT_PYTHON.search(text):
+        raise ValueError("no Python")
+    return _as_json(ast.literal_eval(text))
+
+
+def _tidied(text: str) -> object:
+    """Read JSON with comments, commas too many, or backslashes that escape nothing."""
+    bare = COMMENT.sub(lambda match: match[1] or " ", text)
+    bare = SPARE_COMMA.sub(lambda match: match[1] or "", bare)
+    bare = BACKSLASH.sub(lambda match: match[0] if match[1] else r"\\", bare)
+    return _DECODER.decode(bare)
+
+
+def _as_json(value: object) -> object:
+    """Give a value JSON's types, with half characters joined; a set and the like become None."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
         return None
+
+
+def _is_faithful(text: str, mended: object) -> bool:
+    """Compare what is left of both without punctuation, comments and the spelling of values."""
+    written = json.dumps(mended, ensure_ascii=False)
+    bare = COMMENT.sub(lambda match: match[1] or " ", text)
+    invented = len(EMPTY_TEXT.findall(written)) > len(EMPTY_TEXT.findall(bare))
+    return not invented and _content(bare) == _content(written)
+
+
+def _content(text: str) -> str:
+    plain = ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else " ", text)
+    plain = NUMBER.sub(lambda match: repr(float(match[0])), plain)
+    return NO_CONTENT.sub("", plain).lower().replace("none", "null")
 
 
 def _objects(value: object) -> list[dict[str, Any]]:

@@ -6,7 +6,9 @@ from typing import Any, Self
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
+from graph_agent.answer_form import Instance, instance
 from graph_agent.state import AgentState, RunUsage, StopReason
+from graph_agent.structured.shape import Schema
 from graph_agent.trace import StepRecord, step_records
 from graph_agent.usage import no_usage
 
@@ -26,12 +28,24 @@ class AgentResult:
     elapsed: float
     """Seconds."""
     stop_reason: StopReason
+    structured: Instance
+    """The answer as data: an instance where `response_format` was a pydantic model, else a dict."""
+    structured_error: str | None
+    """Why there are no such data though they were asked for."""
     thread_id: str
     run_id: str
 
     @classmethod
-    def of(cls, done: Mapping[str, Any], state: AgentState, *, system_prompt: str) -> Self:
+    def of(
+        cls,
+        done: Mapping[str, Any],
+        state: AgentState,
+        *,
+        system_prompt: str,
+        response_format: Schema | None = None,
+    ) -> Self:
         """Join what the run's `done` event tells with what its thread holds."""
+        structured, misfit = instance(state.structured, response_format)
         return cls(
             answer=done["answer"],
             messages=[SystemMessage(system_prompt), *state.messages],
@@ -40,6 +54,8 @@ class AgentResult:
             usage=state.usage or no_usage(),
             elapsed=done["elapsed"],
             stop_reason=done["stop_reason"],
+            structured=structured,
+            structured_error=state.structured_error or misfit,
             thread_id=done["thread_id"],
             run_id=done["run_id"],
         )

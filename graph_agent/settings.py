@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import platformdirs
 from pydantic import (
@@ -155,6 +155,8 @@ class RunOptions:
     """False puts the run into JSON mode."""
     synthesis: Literal["auto", "always", "never"] | None = None
     """When a second call writes the answer."""
+    response_format: dict[str, Any] | None = field(default=None, hash=False)
+    """A JSON schema of an object: the answer is also given as data that fit it."""
 
 
 def describe(error: ValidationError, *, source: str, spell: Callable[[str], str] = str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NotRequired, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.channels.delta import DeltaChannel
@@ -44,6 +44,25 @@ class RunUsage(Usage):
     by_purpose: dict[str, Usage]
 
 
+class Switched(TypedDict):
+    """The model that took over from one that kept failing, and what the run had cost by then."""
+
+    model: str
+    """Its name."""
+    usage: RunUsage
+    spent: float
+    """Money."""
+
+
+class Resumed(TypedDict):
+    """When a run was taken up again: the time while it stood still does not count."""
+
+    run_id: str
+    """LangGraph's, of the going on."""
+    at: float
+    """Unix time in seconds."""
+
+
 class Turn(TypedDict):
     """What belongs to the run in progress; `select_tools` writes a new one for each."""
 
@@ -52,6 +71,9 @@ class Turn(TypedDict):
     """Index in `messages` of the question that this run answers."""
     started_at: float
     """Unix time in seconds."""
+    switched: NotRequired[Switched]
+    """Where a fallback model is in use, from then on for the rest of the run."""
+    resumed: NotRequired[Resumed]
 
 
 @dataclass(kw_only=True)
@@ -82,8 +104,16 @@ class AgentState(AgentInput):
     """Interrupts drained while a call was open; `act` puts them behind its results."""
     cut: int = 0
     """Messages before this index are left out of the prompt, but the question and pinned ones."""
+    shrunk: int = 0
+    """Tool results before this index are shown as little more than a mark."""
+    summary: str = ""
+    """What stood before the cut, in short; each summary replaces the one before it."""
     usage: RunUsage | None = None
     answer: str = ""
+    structured: dict[str, Any] | None = None
+    """The answer as data, where that was asked for and could be had."""
+    structured_error: str | None = None
+    """Why there are no such data though they were asked for."""
     stop_reason: StopReason | None = None
     """Why the run ended; None while it goes on."""
 
@@ -99,8 +129,12 @@ class Update(TypedDict, total=False):
     selected_tools: list[str]
     held: Sequence[BaseMessage]
     cut: int
+    shrunk: int
+    summary: str
     usage: RunUsage
     answer: str
+    structured: dict[str, Any] | None
+    structured_error: str | None
     stop_reason: StopReason | None
 
 

@@ -1,7 +1,9 @@
-"""The list of threads: what each is called and when it was last used, in LangGraph's store."""
+"""Threads: what each is called and when it was last used, in LangGraph's store."""
 
 from datetime import UTC, datetime
+from uuid import UUID, uuid4
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore, Item
 from pydantic import BaseModel, ConfigDict
 
@@ -10,6 +12,19 @@ TITLE_CHARS = 80
 """Characters of the first question that make a title."""
 MOST = 10_000
 """Threads that are read to sort them."""
+
+
+def new_thread_id() -> str:
+    """Name a new conversation."""
+    return str(uuid4())
+
+
+def config_for(thread_id: str, *, run_id: UUID | None = None) -> RunnableConfig:
+    """Return the config by which LangGraph finds a thread, and names a run."""
+    config = RunnableConfig(configurable={"thread_id": thread_id})
+    if run_id is not None:
+        config["run_id"] = run_id
+    return config
 
 
 class ThreadInfo(BaseModel):

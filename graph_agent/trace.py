@@ -9,7 +9,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from graph_agent.context.exchanges import exchanges
 from graph_agent.context.tokens import text_tokens
-from graph_agent.prompts import NOTHING_FOUND, UNFINISHED
+from graph_agent.models.images import words_of
+from graph_agent.prompts import NOTHING_FOUND, REPEATED_CALL, UNFINISHED
 from graph_agent.state import AgentState, is_question, marked, pending_answer
 
 FOUND_CHARS = 200
@@ -83,12 +84,12 @@ def _told(messages: Sequence[BaseMessage], result_chars: int) -> Iterator[str]:
             yield first.text
         for call, result in zip(first.tool_calls, messages[1:], strict=True):
             args = ", ".join(f"{k}={orjson.dumps(v).decode()}" for k, v in call["args"].items())
-            yield f"{call['name']}({args}) -> {_cut(result.text, result_chars)}"
+            yield f"{call['name']}({args}) -> {_cut(_given(result.text), result_chars)}"
 
 
 def question_text(messages: Sequence[BaseMessage]) -> str:
     """Join the user's messages that a run answers."""
-    return "\n\n".join(message.text for message in messages if is_question(message))
+    return "\n\n".join(words_of(message) for message in messages if is_question(message))
 
 
 def interrupts_text(messages: Sequence[BaseMessage]) -> str:
@@ -111,7 +112,12 @@ def fallback_answer(state: AgentState) -> str:
 
 def _line(record: StepRecord) -> str:
     outcome = "failed" if record.error else "found"
-    return f"- `{record.tool_name}` {outcome}: {_cut(record.observation, FOUND_CHARS)}"
+    return f"- `{record.tool_name}` {outcome}: {_cut(_given(record.observation), FOUND_CHARS)}"
+
+
+def _given(text: str) -> str:
+    """Return a result as the tool gave it, without what we told the model beside it."""
+    return text.removesuffix(REPEATED_CALL)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -35,6 +35,26 @@ def add_usage(run: RunUsage | None, purpose: str, used: Usage) -> RunUsage:
     return RunUsage(**_sum(run, used), by_purpose={**run["by_purpose"], purpose: part})
 
 
+def less(run: RunUsage, before: RunUsage) -> RunUsage:
+    """Return what was used since `before`."""
+    parts = {
+        purpose: _difference(part, before["by_purpose"].get(purpose))
+        for purpose, part in run["by_purpose"].items()
+    }
+    return RunUsage(**_difference(run, before), by_purpose=parts)
+
+
+def _difference(one: Usage, other: Usage | None) -> Usage:
+    if other is None:
+        return one
+    return Usage(
+        input_tokens=one["input_tokens"] - other["input_tokens"],
+        output_tokens=one["output_tokens"] - other["output_tokens"],
+        cached_tokens=one["cached_tokens"] - other["cached_tokens"],
+        calls=one["calls"] - other["calls"],
+    )
+
+
 def _sum(one: Usage, other: Usage) -> Usage:
     return Usage(
         input_tokens=one["input_tokens"] + other["input_tokens"],

@@ -1,6 +1,6 @@
 """What many tests need: both modes by one fixture, and an agent before a strict endpoint."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +10,11 @@ import pytest
 
 from graph_agent import ModelRegistry, ReActAgent, Settings
 from graph_agent.events import WireEvent
+from graph_agent.models.known_endpoint import forget_endpoints
 from graph_agent.models.spec import ModelSpec
 from graph_agent.state import Mode
 from graph_agent.testing import StrictEndpoint, check_events
+from graph_agent.testing.profiles import Profile
 from graph_agent.testing.replies import Reply, Responder
 from graph_agent.tools.registry import Tool
 
@@ -20,6 +22,13 @@ from graph_agent.tools.registry import Tool
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_learned() -> Iterator[None]:
+    """Ports come again: what one test's endpoint taught must not be held of another's."""
+    yield
+    forget_endpoints()
 
 
 @dataclass(frozen=True)
@@ -90,17 +99,21 @@ async def set_stage(speech: Speech) -> AsyncIterator[SetStage]:
             replies: Iterable[Reply] | Responder,
             tools: Iterable[Tool] = (),
             *,
-            profile: str = "openai",
+            profile: str | Profile = "openai",
+            spec: Mapping[str, Any] | None = None,
+            allow_malformed: bool = False,
             **settings: Any,
         ) -> Stage:
-            endpoint = endpoints.enter_context(StrictEndpoint(replies, profile=profile))
-            spec = ModelSpec(model="fake", base_url=endpoint.base_url)
+            endpoint = endpoints.enter_context(
+                StrictEndpoint(replies, profile=profile, allow_malformed=allow_malformed)
+            )
+            model = ModelSpec(model="fake", base_url=endpoint.base_url, **spec or {})
             chosen: dict[str, Any] = {
                 "database": "memory:",
                 "max_retries": 0,
                 "use_native_tools": speech.mode == "native",
             } | settings
-            models = ModelRegistry({"fake": spec}, settings=Settings(**chosen), environ={})
+            models = ModelRegistry({"fake": model}, settings=Settings(**chosen), environ={})
             agent = ReActAgent("fake", tools, models=models, **chosen)
             agents.append(agent)
             return Stage(agent, endpoint)

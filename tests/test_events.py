@@ -86,6 +86,14 @@ def test_an_event_travels_as_agreed(kind: str) -> None:
     assert orjson.loads(orjson.dumps(wire)) == wire
 
 
+@pytest.mark.parametrize("structured", [{"n": 1}, None], ids=["made", "failed"])
+def test_data_travel_only_where_they_were_asked_for(structured: dict[str, Any] | None) -> None:
+    wire = events.Done(**RUN, structured=structured).wire()
+
+    assert wire == {"event": "done", "data": {**RUN, "structured": structured}}
+    assert kind_of(wire) == "done"
+
+
 def test_the_table_has_every_event() -> None:
     written = {type(event) for event, _ in TABLE.values()}
 

@@ -15,20 +15,29 @@ FILLED = {
     "SELECT_TOOLS": {"limit", "catalogue"},
     "STRUCTURED_JSON": {"schema"},
     "STRUCTURED_REFORMAT": {"fault"},
+    "STRUCTURED_ANSWER_USER": {"question", "interrupts", "trace", "answer"},
     "SYNTHESIS_USER": {"question", "interrupts", "trace", "draft"},
     "SYNTHESIS_INTERRUPTS": {"content"},
     "SYNTHESIS_DRAFT": {"content"},
     "LIMIT_NOTE": {"limit"},
     "UNFINISHED": {"steps"},
+    "SUMMARIZE_REQUEST": {"so_far", "text"},
+    "SUMMARY_SO_FAR": {"content"},
+    "SUMMARY": {"content"},
     "TRIMMED": {"tokens"},
 }
 AS_THEY_ARE = {
     "SYSTEM_PROMPT",
+    "SAID_NOTHING",
     "UNREADABLE_REASONING",
+    "IMAGE",
+    "IMAGE_LEFT_OUT",
+    "STRUCTURED_ANSWER_SYSTEM",
     "STRUCTURED_TOOL",
     "SYNTHESIS_SYSTEM",
     "NOTHING_FOUND",
     "CALL_CANCELLED",
+    "REPEATED_CALL",
 }
 
 
@@ -37,7 +46,8 @@ def placeholders(text: str) -> set[str]:
 
 
 def texts() -> dict[str, str]:
-    return {name: text for name, text in vars(prompts).items() if name.isupper()}
+    found = vars(prompts).items()
+    return {name: text for name, text in found if name.isupper() and isinstance(text, str)}
 
 
 def test_every_prompt_is_listed_here() -> None:

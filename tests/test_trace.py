@@ -102,12 +102,12 @@ def test_the_trace_holds_thoughts_calls_and_cut_results() -> None:
 
 
 def test_a_trace_that_is_too_long_gets_shorter_results() -> None:
-    long = ToolMessage("x" * 4_000, tool_call_id="1")
+    long = ToolMessage("word " * 800, tool_call_id="1")
     call = AIMessage("", tool_calls=[{"id": "1", "name": "look", "args": {}}])
 
     trace = fitted_trace([call, long] * 3, result_chars=2_000, room=500)
 
-    assert trace.splitlines() == ["look() -> " + "x" * 500 + "… (3500 more characters)"] * 3
+    assert trace.splitlines() == ["look() -> " + "word " * 100 + "… (3500 more characters)"] * 3
 
 
 def test_question_and_interrupts_are_the_users_words() -> None:

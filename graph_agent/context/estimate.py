@@ -41,7 +41,7 @@ def estimated_tokens(text: str) -> int:
     """Estimate the tokens of a text, in time that grows with its length.
 
     >>> estimated_tokens("What is the capital of Japan?"), estimated_tokens("서울의 날씨")
-    (8, 6)
+    (8, 5)
     """
     tokens = PIECE_TOKENS * len(PIECE.findall(text)) + _random_extra(text)
     return int(tokens + _other_scripts(text)) + 1

@@ -1,7 +1,7 @@
 """Sorts what can go wrong in a model call, once: passing, refused, or too long."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import httpx
 import openai
@@ -14,20 +14,21 @@ from graph_agent.errors import (
     ModelRefusedError,
     ModelUnavailableError,
 )
+from graph_agent.models.signatures import is_overflow, is_used_up
 
 PASSING_STATUS = {408, 409, 429}
 """HTTP statuses after which the same request may succeed, besides most of 500 and up."""
 NOT_IMPLEMENTED = 501
 """The only status from 500 up that says: never."""
-
-OVERFLOW_STATUS = {400, 413, 422, 429, 500}
-"""HTTP statuses with which servers report a prompt that does not fit."""
-OVERFLOW = re.compile(
-    r"context[ _-]?(length|window|size)|maximum context|prompt is too long|input is too long"
-    r"|too many tokens|exceed\w* .{0,40}(context|token)|reduce the length",
-    re.IGNORECASE,
-)
-"""How servers say that a prompt does not fit."""
+PAYMENT_REQUIRED = 402
+"""The HTTP status of an account that is used up; some servers say it with another."""
+INVALID_LABELS = {
+    "authentication_error",
+    "invalid_request_error",
+    "not_found_error",
+    "permission_error",
+}
+"""What endpoints call a refusal that comes without a status, as the first piece of a stream."""
 
 CLIENTS_PREFIX = re.compile(r"^Error code: \d+( - )?")
 """What OpenAI's client puts before a server's words; the status is told anyway."""
@@ -45,24 +46,31 @@ def classify(error: Exception) -> GraphAgentError:
         case openai.APITimeoutError() | httpx.TimeoutException() | TimeoutError():
             return ModelUnavailableError("The model did not answer in time. Try again later.")
         case openai.APIConnectionError() | httpx.TransportError() | ConnectionError():
-            return ModelUnavailableError(
-                f"The model's endpoint cannot be reached: {_words(error, _root(error))} "
-                "Check that it runs, and `base_url`."
-            )
-    status, words = _status(error), _words(error, error)
-    if status is not None:
-        return _by_status(status, words, code=getattr(error, "code", None))
-    if isinstance(error, langchain_errors.ContextOverflowError):
-        return ContextOverflowError(f"The prompt does not fit the model: {words}")
-    if isinstance(error, openai.APIError) or getattr(error, "is_retryable", False):
-        return ModelUnavailableError(f"The model's endpoint broke off: {words} Try again later.")
-    return ModelError(f"The model call failed: {type(error).__name__}: {words}")
+            return _unreachable(error)
+    words, labels = _words(error, error), _labels(error)
+    return _by_meaning(error, words, labels) or _by_status(error, words, labels)
 
 
-def _by_status(status: int, words: str, *, code: object) -> ModelError:
-    too_long = status in OVERFLOW_STATUS and OVERFLOW.search(words)
-    if code == "context_length_exceeded" or too_long:
+def _by_meaning(error: Exception, words: str, labels: Set[str]) -> ModelError | None:
+    """Sort out what the status does not tell, or tells wrongly."""
+    status = _status(error)
+    known = isinstance(error, langchain_errors.ContextOverflowError)
+    if known or is_overflow(status, words, labels):
         return ContextOverflowError(f"The prompt does not fit the model: {words}", status=status)
+    if status == PAYMENT_REQUIRED or is_used_up(words, labels):
+        # It may come as a 429, but waiting does not help.
+        return ModelRefusedError(
+            f"The account of the model's endpoint is used up{_number(status)}: {words} "
+            "Check its plan and its balance, or use another model.",
+            status=status or PAYMENT_REQUIRED,
+        )
+    return None
+
+
+def _by_status(error: Exception, words: str, labels: Set[str]) -> ModelError:
+    status = _status(error)
+    if status is None:
+        return _without_status(error, words, labels)
     if status in PASSING_STATUS or (status >= 500 and status != NOT_IMPLEMENTED):
         return ModelUnavailableError(
             f"The model's endpoint answered {status}: {words} Try again later."
@@ -70,7 +78,25 @@ def _by_status(status: int, words: str, *, code: object) -> ModelError:
     return ModelRefusedError(_refusal(status, words), status=status)
 
 
-def _refusal(status: int, words: str) -> str:
+def _without_status(error: Exception, words: str, labels: Set[str]) -> ModelError:
+    if labels & INVALID_LABELS:
+        return ModelRefusedError(_refusal(None, words))
+    if isinstance(_root(error), httpx.TransportError | ConnectionError):
+        # Other providers' clients wrap what their connection met in an error of their own.
+        return _unreachable(error)
+    if isinstance(error, openai.APIError) or getattr(error, "is_retryable", False):
+        return ModelUnavailableError(f"The model's endpoint broke off: {words} Try again later.")
+    return ModelError(f"The model call failed: {type(error).__name__}: {words}")
+
+
+def _unreachable(error: Exception) -> ModelUnavailableError:
+    return ModelUnavailableError(
+        f"The model's endpoint cannot be reached: {_words(error, _root(error))} "
+        "Check that it runs, and `base_url`."
+    )
+
+
+def _refusal(status: int | None, words: str) -> str:
     match status:
         case 401 | 403:
             return (
@@ -83,9 +109,13 @@ def _refusal(status: int, words: str) -> str:
                 "the model's name and `base_url`; `graph-agent models` lists what is set up."
             )
     return (
-        f"The model's endpoint refused ({status}): {words} If it is about something that the "
+        f"The model's endpoint refused{_number(status)}: {words} If it is about something that the "
         "model cannot do, say so by its `abilities` in graph-agent.toml."
     )
+
+
+def _number(status: int | None) -> str:
+    return f" ({status})" if status else ""
 
 
 def _status(error: Exception) -> int | None:
@@ -95,7 +125,14 @@ def _status(error: Exception) -> int | None:
         getattr(getattr(error, "response", None), "status_code", None),
         getattr(error, "code", None),
     )
-    return next((p for p in places if isinstance(p, int) and 400 <= p < 600), None)
+    found = (int(p) if isinstance(p, str) and p.isdecimal() else p for p in places)
+    return next((p for p in found if isinstance(p, int) and 400 <= p < 600), None)
+
+
+def _labels(error: Exception) -> set[str]:
+    """Collect the short names that an endpoint gave its error beside the words."""
+    found = (getattr(error, "code", None), getattr(error, "type", None))
+    return {label for label in found if isinstance(label, str)}
 
 
 def _words(error: Exception, root: BaseException) -> str:
@@ -114,6 +151,6 @@ def _keys(headers: Mapping[str, str]) -> list[str]:
 
 
 def _root(error: BaseException) -> BaseException:
-    while error.__cause__ is not None:
+    while error.__cause__ is not None and error.__cause__ is not error:
         error = error.__cause__
     return error

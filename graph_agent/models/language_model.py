@@ -11,7 +11,13 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 
+from graph_agent.errors import GraphAgentError, ModelRefusedError
 from graph_agent.models.failures import classify
+from graph_agent.models.images import without_images
+from graph_agent.models.known_endpoint import KnownEndpoint
+from graph_agent.models.openai_compatible import CompatibleChatModel
+from graph_agent.models.prices import Prices
+from graph_agent.models.reasoning import pieces_apart, with_reasoning_apart
 from graph_agent.models.retry import RetryPolicy
 from graph_agent.models.spec import (
     DEFAULT_CONTEXT_SIZE,
@@ -44,10 +50,30 @@ class LanguageModel:
     """Seconds one call may take; of a stream, its first piece."""
     stream_idle_timeout: float = 60.0
     """Seconds between two pieces of a stream."""
+    fallbacks: "tuple[LanguageModel, ...]" = ()
+    """Models to ask, in order, when this one keeps failing."""
+    prices: Prices | None = None
+    """What its tokens cost, where that is known."""
     _bound: dict[tuple[int, ...], tuple[tuple[Any, ...], Runnable[Any, AIMessage]]] = field(
         default_factory=dict, repr=False
     )
     """Tools (kept, so that their ids stay theirs) and the model bound to them."""
+    _endpoint: KnownEndpoint = field(default_factory=KnownEndpoint, repr=False, compare=False)
+    """What is learned about an endpoint that only this object asks."""
+
+    def __post_init__(self) -> None:
+        self.learn()
+
+    @property
+    def endpoint(self) -> KnownEndpoint:
+        """What is known of the endpoint, learned from its refusals."""
+        if isinstance(self.chat, CompatibleChatModel):
+            return self.chat.endpoint
+        return self._endpoint
+
+    def learn(self) -> None:
+        """Take from the abilities what the endpoint refused, whoever asked it."""
+        self.abilities = self.abilities.within(self.endpoint.rules)
 
     @classmethod
     def of(cls, chat: BaseChatModel, *, name: str | None = None, **known: Any) -> "LanguageModel":
@@ -79,20 +105,37 @@ class LanguageModel:
             call: Further parameters of the request, such as `response_format`.
 
         Raises:
+            ToolsRefusedError: The endpoint takes no tools, now or when it was last asked.
             ModelError: The endpoint kept failing, or refused.
             ConfigError: The model cannot be started as it is set up.
         """
         await self.start()
+        if tools:
+            self.endpoint.expect_tools()
         chat = self._with_tools(tools, tool_choice)
 
         async def attempt() -> AIMessage:
             async with asyncio.timeout(self.timeout):
-                return await chat.ainvoke(list(messages), INNER, **call)
+                return await chat.ainvoke(self._readable(messages), INNER, **call)
 
-        return await self.retry.call(attempt)
+        try:
+            return with_reasoning_apart(await self.retry.call(attempt))
+        except ModelRefusedError as refusal:
+            if tools:
+                self.endpoint.learn_about_tools(refusal)
+            raise
+        finally:
+            self.learn()
 
-    async def stream(self, messages: Sequence[BaseMessage]) -> AsyncIterator[AIMessageChunk]:
+    async def stream(
+        self, messages: Sequence[BaseMessage], *, since: float | None = None
+    ) -> AsyncIterator[AIMessageChunk]:
         """Ask for one reply in pieces; never tried again once a piece went out.
+
+        Args:
+            messages: What is sent, a system message first.
+            since: When the deadline for further tries began to run, by the clock of `retry`; None
+                means now.
 
         Raises:
             ModelError: The endpoint failed before or amid the reply.
@@ -102,23 +145,27 @@ class LanguageModel:
 
         async def first() -> tuple[Pieces, AIMessageChunk | None]:
             # What LangChain calls an iterator is a generator, which can be closed.
-            pieces = cast("Pieces", self.chat.astream(list(messages), INNER))
+            stream = cast("Pieces", self.chat.astream(self._readable(messages), INNER))
+            pieces = pieces_apart(stream)
             return pieces, await _next(pieces, self.timeout)
 
-        pieces, piece = await self.retry.call(first)
+        pieces, piece = await self.retry.call(first, since=since)
         # A consumer that stops early closes the connection at once.
         async with aclosing(pieces):
             while piece is not None:
                 yield piece
                 try:
                     piece = await _next(pieces, self.stream_idle_timeout)
+                except GraphAgentError:
+                    raise
                 except Exception as error:
                     raise classify(error) from error
 
     async def aclose(self) -> None:
-        """Close the running loop's connections; the next call opens others."""
-        if isinstance(self.chat, Closable):
-            await self.chat.aclose()
+        """Close the running loop's connections, the fallbacks' too; the next call opens others."""
+        for model in (self, *self.fallbacks):
+            if isinstance(model.chat, Closable):
+                await model.chat.aclose()
 
     async def start(self) -> None:
         """Make ready what a first call would have to wait for, such as an embedded server.
@@ -127,6 +174,10 @@ class LanguageModel:
         """
         if isinstance(self.chat, Startable):
             await self.chat.start()
+
+    def _readable(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Leave out what the model cannot read: a thread may hold images from an earlier one."""
+        return list(messages) if self.abilities.vision else without_images(messages)
 
     def _with_tools(
         self, tools: Sequence[BaseTool | dict[str, Any]], tool_choice: str | None

@@ -1,27 +1,33 @@
 """The chat model for OpenAI-compatible endpoints: langchain-openai's, with its own wire.
 
-What differs from its parent: the request is joined from pieces encoded once, replies are read
-strictly and as they are (reasoning kept, cut calls never repaired), streams report usage, each
-event loop has its own HTTP client, and nothing below our own layer retries.
+What differs from its parent: the request is joined from pieces encoded once, by the rules of the
+endpoint, which its refusals change; replies are read strictly and as they are (reasoning kept, cut
+calls never repaired); streams report usage; each event loop has its own HTTP client; and nothing
+below our own layer tries a failed call again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import openai
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
-from graph_agent.models.reply import read_chunk, read_reply
-from graph_agent.models.wire import request_body
+from graph_agent.models.known_endpoint import Adapting, KnownEndpoint, endpoint_at
+from graph_agent.models.reply import began_thinking, read_reply
+from graph_agent.models.stream_assembly import EventStream, StreamAssembly
+from graph_agent.models.wire import request_body, shaped
 
 PATH = "/chat/completions"
 LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 JSON = {"Content-Type": "application/json"}
+STREAM = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 class CompatibleChatModel(ChatOpenAI):
@@ -31,11 +37,20 @@ class CompatibleChatModel(ChatOpenAI):
     """Seconds a stream may be silent."""
     max_retries: int | None = 0
     """Tries after the first; ours stands above, in `RetryPolicy`."""
-    max_tokens_name: str = "max_tokens"
-    """What the endpoint calls the limit of a reply; OpenAI itself: `max_completion_tokens`."""
+    wire: dict[str, Any] = Field(default_factory=dict)
+    """Flags of `WireRules` that the config file sets."""
+    _endpoint: KnownEndpoint | None = PrivateAttr(default=None)
     _clients: dict[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = PrivateAttr(
         default_factory=dict
     )
+
+    @property
+    def endpoint(self) -> KnownEndpoint:
+        """What is known of the endpoint; all models that ask it share this."""
+        if self._endpoint is None:
+            base_url = str(self.root_async_client.base_url)
+            self._endpoint = endpoint_at(base_url, self.model_name, self.wire)
+        return self._endpoint
 
     async def _agenerate(
         self,
@@ -44,11 +59,13 @@ class CompatibleChatModel(ChatOpenAI):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        content = request_body(self._parameters(stop, kwargs), messages)
-        body: Any = await (await self._client()).post(
-            PATH, cast_to=object, content=content, options={"headers": JSON}
-        )
-        return ChatResult(generations=[ChatGeneration(message=read_reply(body))])
+        parameters = self._parameters(stop, kwargs)
+        reply = await self._post(parameters, messages)
+        if isinstance(reply, EventStream):
+            message = await self._collected(reply, parameters)
+        else:
+            message = self._read(reply)
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _astream(
         self,
@@ -60,26 +77,54 @@ class CompatibleChatModel(ChatOpenAI):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         parameters = self._parameters(stop, kwargs)
-        parameters |= {"stream": True, "stream_options": {"include_usage": True}}
-        stream = await (await self._client()).post(
-            PATH,
-            cast_to=object,
-            content=request_body(parameters, messages),
-            options={"headers": JSON},
-            stream=True,
-            stream_cls=openai.AsyncStream[object],
-        )
-        async with stream:
-            pieces = aiter(stream)
-            while True:
-                async with asyncio.timeout(self.stream_idle_timeout):
-                    piece: Any = await anext(pieces, None)
-                if piece is None:
-                    return
-                chunk = ChatGenerationChunk(message=read_chunk(piece))
-                if run_manager:
-                    await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
-                yield chunk
+        stream = await self._post(parameters | STREAM, messages)
+        assembly = self._assembly(parameters)
+        async with aclosing(stream.pieces(idle_timeout=self.stream_idle_timeout)) as pieces:
+            async for piece in pieces:
+                yield await _told(assembly.add(piece), run_manager)
+        yield await _told(assembly.end(on_purpose=stream.ended), run_manager)
+
+    async def _post(self, parameters: Mapping[str, Any], messages: Sequence[BaseMessage]) -> Any:
+        """Ask, and ask again by other rules for as long as a refusal says which.
+
+        Returns:
+            The body of the answer, or the stream of its pieces.
+        """
+        client, adapting = await self._client(), Adapting(self.endpoint)
+        while True:
+            if parameters.get("tools"):
+                self.endpoint.expect_tools()
+            rules = adapting.rules
+            asked = shaped({**parameters, **(STREAM if rules.stream_only else {})}, rules)
+            content = request_body(asked, messages, rules)
+            try:
+                return await client.post(
+                    PATH,
+                    cast_to=object,
+                    content=content,
+                    options={"headers": JSON},
+                    stream=bool(asked.get("stream")),
+                    stream_cls=EventStream,
+                )
+            except openai.APIStatusError as refusal:
+                adapting.after(refusal, rules, asked)
+
+    async def _collected(self, stream: EventStream, parameters: Mapping[str, Any]) -> AIMessage:
+        assembly = self._assembly(parameters)
+        async for piece in stream.pieces(idle_timeout=self.stream_idle_timeout):
+            assembly.add(piece)
+        assembly.end(on_purpose=stream.ended)
+        return assembly.whole()
+
+    def _assembly(self, parameters: Mapping[str, Any]) -> StreamAssembly:
+        names = [tool["function"]["name"] for tool in parameters.get("tools") or []]
+        return StreamAssembly(names, begins_thinking=self.endpoint.rules.begins_thinking)
+
+    def _read(self, body: object) -> AIMessage:
+        """Read a whole reply, and note how it began: a stream must know that beforehand."""
+        if began_thinking(body) and not self.endpoint.rules.begins_thinking:
+            self.endpoint.rules = replace(self.endpoint.rules, begins_thinking=True)
+        return read_reply(body)
 
     def _generate(
         self,
@@ -88,11 +133,21 @@ class CompatibleChatModel(ChatOpenAI):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        content = request_body(self._parameters(stop, kwargs), messages)
-        body: Any = self.root_client.post(
-            PATH, cast_to=object, content=content, options={"headers": JSON}
-        )
-        return ChatResult(generations=[ChatGeneration(message=read_reply(body))])
+        adapting, parameters = Adapting(self.endpoint), self._parameters(stop, kwargs)
+        while True:
+            if parameters.get("tools"):
+                self.endpoint.expect_tools()
+            rules = adapting.rules
+            asked = shaped(parameters, rules)
+            content = request_body(asked, messages, rules)
+            try:
+                body: Any = self.root_client.post(
+                    PATH, cast_to=object, content=content, options={"headers": JSON}
+                )
+            except openai.APIStatusError as refusal:
+                adapting.after(refusal, rules, asked)
+            else:
+                return ChatResult(generations=[ChatGeneration(message=self._read(body))])
 
     def _stream(
         self,
@@ -136,14 +191,22 @@ class CompatibleChatModel(ChatOpenAI):
         return client
 
     def _parameters(self, stop: list[str] | None, call: Mapping[str, Any]) -> dict[str, Any]:
-        parameters = self._spelt(self._default_params) | self._spelt(call)
+        parameters = _with_one_limit(self._default_params) | _with_one_limit(call)
         parameters.pop("stream", None)
         extra = parameters.pop("extra_body", None) or {}
         return parameters | ({"stop": stop} if stop else {}) | extra
 
-    def _spelt(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Call the limit of a reply what the endpoint calls it."""
-        return {
-            self.max_tokens_name if name in LIMIT_NAMES else name: value
-            for name, value in given.items()
-        }
+
+def _with_one_limit(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Call the limit of a reply by one name, so that a call's own goes over the model's."""
+    return {"max_tokens" if name in LIMIT_NAMES else name: value for name, value in given.items()}
+
+
+async def _told(
+    message: AIMessageChunk, run_manager: AsyncCallbackManagerForLLMRun | None
+) -> ChatGenerationChunk:
+    """Wrap a piece, and tell who listens."""
+    chunk = ChatGenerationChunk(message=message)
+    if run_manager:
+        await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+    return chunk

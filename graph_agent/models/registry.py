@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from graph_agent.errors import ConfigError
 from graph_agent.models.discovery import LocalServer, find_server
+from graph_agent.models.fallbacks import fallback_order
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.local import LOCAL_CONTEXT_SIZE, LOCAL_MAX_OUTPUT_TOKENS, LocalChatModel
 from graph_agent.models.openai_compatible import CompatibleChatModel
@@ -146,16 +147,23 @@ class ModelRegistry:
         )
 
     def _build(self, name: str, spec: ModelSpec) -> LanguageModel:
+        # Those that may take over are built as well: a missing key shows now, not in an outage.
+        fallbacks = [self.get(other) for other in fallback_order(name, self._fallbacks_of)]
         spec = self._sized(spec)
         chat, known = self._chat(spec)
         return LanguageModel.of(
             chat,
             name=name,
+            fallbacks=tuple(fallbacks),
+            prices=spec.prices,
             abilities=spec.abilities.over(known),
             small=spec.provider == LOCAL or is_small(spec.model),
             **spec.model_dump(include={"context_size", "max_output_tokens"}, exclude_none=True),
             **self._patience(),
         )
+
+    def _fallbacks_of(self, name: str) -> list[str]:
+        return self.spec(name).fallbacks
 
     def _sized(self, spec: ModelSpec) -> ModelSpec:
         """Fill in the sizes: no reply is longer than both the setting and the model allow."""
@@ -208,7 +216,7 @@ class ModelRegistry:
             api_key=key or "none",
             temperature=spec.temperature,
             max_tokens=spec.max_output_tokens,
-            max_tokens_name="max_tokens" if base_url else "max_completion_tokens",
+            wire=spec.wire,
             stream_idle_timeout=self._settings.stream_idle_timeout,
             timeout=self._settings.model_timeout,
         )

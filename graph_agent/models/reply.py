@@ -1,20 +1,21 @@
-"""Reads what OpenAI-compatible endpoints answer: whole replies and pieces of a stream."""
+"""Reads what OpenAI-compatible endpoints answer: whole replies, calls, usage."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
+from langchain_core.messages import AIMessage, InvalidToolCall
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.messages.tool import (
-    ToolCall,
-    ToolCallChunk,
-    invalid_tool_call,
-    tool_call_chunk,
-)
+from langchain_core.messages.tool import ToolCall, invalid_tool_call
 
 from graph_agent.errors import ModelError
+from graph_agent.models.reasoning import (
+    STRAY_CLOSING,
+    reasoning_field,
+    split_content,
+    split_text,
+)
 
 
 def read_reply(body: object) -> AIMessage:
@@ -29,30 +30,27 @@ def read_reply(body: object) -> AIMessage:
     if not isinstance(body, dict) or not choices:
         raise ModelError(f"The endpoint answered without a choice: {str(body)[:300]}")
     message = choices[0].get("message") or {}
-    calls, invalid = _read_calls(message.get("tool_calls") or [])
+    calls, invalid = read_calls(message.get("tool_calls") or [])
+    content = split_content(message.get("content") or message.get("refusal") or "")
+    said = split_text(content.text)
+    thoughts = (reasoning_field(message), content.reasoning, said.reasoning)
+    reasoning = "\n".join(filter(None, thoughts))
     return AIMessage(
-        content=message.get("content") or "",
+        content=said.text,
         tool_calls=calls,
         invalid_tool_calls=invalid,
-        additional_kwargs=_reasoning(message),
+        additional_kwargs={"reasoning_content": reasoning} if reasoning else {},
         usage_metadata=read_usage(body.get("usage")),
         response_metadata={"finish_reason": choices[0].get("finish_reason")},
         id=f"run-{uuid4()}",
     )
 
 
-def read_chunk(body: Mapping[str, Any]) -> AIMessageChunk:
-    """Turn one piece of a stream into a chunk; a piece without choices may hold the usage."""
-    choices = body.get("choices") or [{}]
-    delta = choices[0].get("delta") or {}
-    finish = choices[0].get("finish_reason")
-    return AIMessageChunk(
-        content=delta.get("content") or "",
-        tool_call_chunks=[_read_call_chunk(raw) for raw in delta.get("tool_calls") or []],
-        additional_kwargs=_reasoning(delta),
-        usage_metadata=read_usage(body.get("usage")),
-        response_metadata={"finish_reason": finish} if finish else {},
-    )
+def began_thinking(body: object) -> bool:
+    """Tell whether a reply began inside a think block, of which only the end was sent."""
+    choices = body.get("choices") if isinstance(body, dict) else None
+    content = (choices[0].get("message") or {}).get("content") if choices else None
+    return isinstance(content, str) and STRAY_CLOSING.match(content) is not None
 
 
 def read_usage(usage: Mapping[str, Any] | None) -> UsageMetadata | None:
@@ -69,24 +67,10 @@ def read_usage(usage: Mapping[str, Any] | None) -> UsageMetadata | None:
     )
 
 
-def _reasoning(message: Mapping[str, Any]) -> dict[str, Any]:
-    text = message.get("reasoning_content") or message.get("reasoning")
-    return {"reasoning_content": text} if text else {}
-
-
-def _read_call_chunk(raw: Mapping[str, Any]) -> ToolCallChunk:
-    function = raw.get("function") or {}
-    return tool_call_chunk(
-        name=function.get("name"),
-        args=function.get("arguments"),
-        id=raw.get("id"),
-        index=raw.get("index"),
-    )
-
-
-def _read_calls(
+def read_calls(
     raw_calls: list[Mapping[str, Any]],
 ) -> tuple[list[ToolCall], list[InvalidToolCall]]:
+    """Read the calls of a reply; those that cannot be read come second, as they came."""
     calls: list[ToolCall] = []
     invalid: list[InvalidToolCall] = []
     for raw in raw_calls:

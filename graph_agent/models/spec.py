@@ -1,10 +1,20 @@
 """What is known about a model before it is asked: where it is and what it can do."""
 
 import re
-from typing import Self
+from typing import Any, Self
 
 from langchain_core.language_models import BaseChatModel
-from pydantic import BaseModel, ConfigDict, PositiveInt, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    NonNegativeFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
+
+from graph_agent.models.prices import Prices
+from graph_agent.models.wire_rules import WireRules, checked_rules
 
 LOCAL = "local"
 """The provider that runs inside this process."""
@@ -66,6 +76,16 @@ class Abilities(BaseModel):
     vision: bool = False
     """Reads images."""
 
+    def within(self, rules: WireRules) -> Self:
+        """Take away what the endpoint was found not to take."""
+        update = {
+            "tool_call": self.tool_call and rules.tools,
+            "json_mode": self.json_mode and rules.json_object,
+            "json_schema": self.json_schema and rules.json_schema,
+            "vision": self.vision and rules.images,
+        }
+        return self.model_copy(update=update)
+
     @classmethod
     def of(cls, chat: BaseChatModel) -> Self:
         """Read LangChain's model profile; without one, assume tools if the class binds them."""
@@ -119,15 +139,43 @@ class ModelSpec(BaseModel):
     """Tokens of the window."""
     max_output_tokens: PositiveInt | None = None
     """Tokens a reply may take."""
+    wire: dict[str, Any] = {}
+    """Flags of `WireRules`, where the endpoint wants another form than its server usually does."""
     hints: list[str] = []
     """What it is good for: `fast`, `reasoning`, …"""
     fallbacks: list[str] = []
     """Models to ask, in order, when this one keeps failing."""
+    input_price: NonNegativeFloat | None = None
+    """Money per million tokens of a prompt; any currency, the same for all models."""
+    output_price: NonNegativeFloat | None = None
+    """Money per million tokens of a reply."""
+    cached_price: NonNegativeFloat | None = None
+    """Money per million tokens of a prompt that the endpoint had cached; None: `input_price`."""
+
+    @property
+    def prices(self) -> Prices | None:
+        """What its tokens cost, where that is said."""
+        if self.input_price is None or self.output_price is None:
+            return None
+        cached = self.input_price if self.cached_price is None else self.cached_price
+        return Prices(input=self.input_price, output=self.output_price, cached=cached)
+
+    @field_validator("wire")
+    @classmethod
+    def _is_known(cls, wire: dict[str, Any]) -> dict[str, Any]:
+        return checked_rules(wire)
 
     @model_validator(mode="after")
     def _is_named(self) -> Self:
         if not self.model and self.provider != LOCAL:
             raise ValueError("`model` is missing: the name that the endpoint knows")
+        return self
+
+    @model_validator(mode="after")
+    def _is_priced_in_full(self) -> Self:
+        prices = (self.input_price, self.output_price, self.cached_price)
+        if self.prices is None and any(price is not None for price in prices):
+            raise ValueError("prices come together: give `input_price` and `output_price`")
         return self
 
 

@@ -9,6 +9,8 @@ from langgraph.runtime import Runtime
 
 from graph_agent.deps import Deps
 from graph_agent.events import CallDone, CallStart, emit
+from graph_agent.nodes.limited import loop_time_left
+from graph_agent.repeats import canonical, times_made, warn_of_repeat
 from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, Update, open_calls
 from graph_agent.tools.run_call import Call, run_call
@@ -29,7 +31,12 @@ async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) ->
             return await _observed(call, state, runtime, deps)
 
     results = await asyncio.gather(*(call_tool(call) for call in _calls(state)))
-    return Update(messages=[*results, *state.held], held=[])
+    update = Update(messages=[*results, *state.held], held=[])
+    most = max((result.response_metadata.get("times", 1) for result in results), default=0)
+    # Whoever added something meanwhile may have said what to do instead.
+    if most >= deps.settings.repeated_calls_stop and not state.held:
+        update["stop_reason"] = "repeated_calls"
+    return update
 
 
 async def _observed(
@@ -43,8 +50,13 @@ async def _observed(
         "tool_args": call.args,
     }
     emit(runtime.stream_writer, CallStart(**shown))
-    result = await run_call(call, deps.tools, seconds=deps.settings.tool_timeout)
+    left = loop_time_left(state, deps)
+    seconds = deps.settings.tool_timeout
+    result = await run_call(
+        call, deps.tools, seconds=seconds if left is None else min(seconds, left)
+    )
     result.response_metadata["iteration"] = state.iteration
+    _watch_for_repeats(call, result, state, deps)
     done = CallDone(
         **shown,
         observation=result.text,
@@ -54,6 +66,16 @@ async def _observed(
     )
     emit(runtime.stream_writer, done)
     return result
+
+
+def _watch_for_repeats(call: Call, result: ToolMessage, state: AgentState, deps: Deps) -> None:
+    """Warn the model of a call that it makes again and again with the same result."""
+    before = state.messages[state.turn["start"] :]
+    times = 1 + times_made(before, canonical(call.name, call.args), result.text)
+    if times > 1:
+        result.response_metadata["times"] = times
+    if times >= deps.settings.repeated_calls_warn:
+        warn_of_repeat(result)
 
 
 def _calls(state: AgentState) -> list[Call]:

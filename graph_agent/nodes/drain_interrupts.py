@@ -28,7 +28,11 @@ async def drain_interrupts(
     limit = max(state.iteration_limit, state.iteration + deps.settings.max_iterations)
     if open_calls(state.messages):
         return Update(held=[*state.held, joined], iteration_limit=limit)
-    return Update(messages=[joined], iteration_limit=limit)
+    update = Update(messages=[joined], iteration_limit=limit)
+    if state.stop_reason is not None:
+        # What was added may change the way; a limit that still holds stops the loop again.
+        update["stop_reason"] = None
+    return update
 
 
 async def drain(state: AgentState, runtime: Runtime[RunOptions]) -> HumanMessage | None:

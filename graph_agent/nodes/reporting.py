@@ -38,11 +38,16 @@ class BoundNode(Protocol):
 
 
 def bound(node: Node, deps: Deps) -> BoundNode:
-    """Bind a node's dependencies, and let it write `error` and `end` where it raises."""
+    """Bind a node's dependencies, and let it write `error` and `end` where it raises.
+
+    Where a fallback model took over in this run, the node finds it in the model's place.
+    """
 
     async def reported(state: AgentState, *, runtime: Runtime[RunOptions]) -> Update:
         try:
-            return await node(state, runtime, deps=deps)
+            switched = state.turn.get("switched")
+            in_use = deps.for_run(runtime).using(switched["model"] if switched else None)
+            return await node(state, runtime, deps=in_use)
         except GraphBubbleUp:
             raise
         except Exception as error:

@@ -1,28 +1,25 @@
 """Ends a run: writes the answer, as a stream, from the whole trace."""
 
-import logging
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages import SystemMessage as System
 from langgraph.runtime import Runtime
-from langgraph.types import StreamWriter
 
 from graph_agent.deps import Deps
-from graph_agent.errors import ModelError
 from graph_agent.events import (
-    AnswerDelta,
     AnswerDone,
-    AnswerReset,
     AnswerSignal,
     AnswerStart,
     Done,
     End,
     emit,
 )
+from graph_agent.limits import limit_named
 from graph_agent.nodes.drain_interrupts import drain
-from graph_agent.plain_text import plain_text
+from graph_agent.nodes.limited import answer_time_left
+from graph_agent.nodes.synthesis import Synthesis, synthesis
 from graph_agent.prompts import (
     LIMIT_NOTE,
     SYNTHESIS_DRAFT,
@@ -31,7 +28,8 @@ from graph_agent.prompts import (
     SYNTHESIS_USER,
 )
 from graph_agent.settings import RunOptions
-from graph_agent.state import AgentState, RunUsage, StopReason, Update, pending_answer
+from graph_agent.state import AgentState, StopReason, Update, pending_answer
+from graph_agent.structured_answer import StructuredAnswer, structured_answer
 from graph_agent.trace import (
     fallback_answer,
     fitted_trace,
@@ -40,9 +38,7 @@ from graph_agent.trace import (
     run_messages,
     step_records,
 )
-from graph_agent.usage import add_usage, no_usage, usage_of
-
-logger = logging.getLogger(__name__)
+from graph_agent.usage import add_usage
 
 
 async def synthesize(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) -> Update:
@@ -52,67 +48,56 @@ async def synthesize(state: AgentState, runtime: Runtime[RunOptions], *, deps: D
     in `additional_kwargs["draft"]`; at a limit, where there is no draft, it is added.
     """
     deps = deps.for_run(runtime)
-    reason: StopReason = "final" if pending_answer(state.messages) else "max_iterations"
-    answer, usage = await _answer(state, runtime, deps, reason)
-    message = _placed(state, answer)
+    answered = pending_answer(state.messages) is not None
+    reason = state.stop_reason or ("final" if answered else "max_iterations")
+    written = await _answer(state, runtime, deps, reason)
+    made = await structured_answer(
+        state,
+        runtime,
+        deps.using(written.model),
+        answer=written.shown,
+        seconds=answer_time_left(state, deps),
+    )
+    if made:
+        written.usage = add_usage(written.usage, "structured", made.usage)
+    update = Update(messages=[_placed(state, written.shown)], usage=written.usage)
+    if written.turn is not state.turn:
+        update["turn"] = written.turn
     added = await drain(state, runtime)
     if added is not None:
         limit = max(state.iteration_limit, state.iteration + deps.settings.max_iterations)
-        return Update(messages=[message, added], usage=usage, iteration_limit=limit)
-    _end(state, runtime, deps, answer, usage, reason)
-    return Update(messages=[message], usage=usage, answer=answer, stop_reason=reason)
+        messages = [*update["messages"], added]
+        return Update(
+            **{**update, "messages": messages, "iteration_limit": limit, "stop_reason": None}
+        )
+    _end(state, runtime, deps, written, reason, made)
+    kept = made.update() if made else {}
+    return Update(**{**update, **kept, "answer": written.shown, "stop_reason": reason})
 
 
 async def _answer(
     state: AgentState, runtime: Runtime[RunOptions], deps: Deps, reason: StopReason
-) -> tuple[str, RunUsage]:
-    """Write the answer's events, and return the text that was shown in the end."""
+) -> Synthesis:
+    """Write the answer's events; what is shown in the end is the synthesis, or the loop's text."""
     write = runtime.stream_writer
     emit(write, AnswerSignal())
     emit(write, AnswerStart())
     try:
-        return await _written(state, deps, write, reason)
+        written = Synthesis.of(state)
+        if _wanted(state, deps):
+            await synthesis(written, state, deps, write, request=_request)
+        if not written.shown:
+            written.show(fallback_answer(state), write)
+        if reason != "final":
+            written.show(_limit_note(state, deps, reason), write)
+        return written
     finally:
         emit(write, AnswerDone())
 
 
-async def _written(
-    state: AgentState, deps: Deps, write: StreamWriter, reason: StopReason
-) -> tuple[str, RunUsage]:
-    """Write the answer's text: the synthesis, else the loop's own, and a note at a limit."""
-    shown, usage = "", state.usage or no_usage()
-    if _wanted(state, deps):
-        shown, reported = await _streamed(state, deps, write)
-        usage = add_usage(usage, "synthesize", usage_of(reported))
-    if not shown:
-        shown = fallback_answer(state)
-        emit(write, AnswerDelta(content=shown))
-    if reason == "max_iterations":
-        note = LIMIT_NOTE.format(limit=state.iteration)
-        shown += note
-        emit(write, AnswerDelta(content=note))
-    return shown, usage
-
-
-async def _streamed(state: AgentState, deps: Deps, write: StreamWriter) -> tuple[str, AIMessage]:
-    """Stream the synthesis; return its text, empty where it failed, and the reported usage."""
-    shown, reported, failed = "", AIMessage(""), False
-    try:
-        async for chunk in deps.model.stream(_request(state, deps)):
-            if chunk.usage_metadata:
-                reported = AIMessage("", usage_metadata=chunk.usage_metadata)
-            if text := plain_text(chunk.text):
-                shown += text
-                emit(write, AnswerDelta(content=text))
-    except ModelError as error:
-        # The loop's own text is an answer too: less polished, but there.
-        logger.warning("synthesis failed: %s", error)
-        failed = True
-    if failed or not shown.strip():
-        if shown:
-            emit(write, AnswerReset())
-        return "", reported
-    return shown, reported
+def _limit_note(state: AgentState, deps: Deps, reason: StopReason) -> str:
+    limit = limit_named(reason, state.usage, deps.settings, iterations=state.iteration)
+    return LIMIT_NOTE.format(limit=limit)
 
 
 def _wanted(state: AgentState, deps: Deps) -> bool:
@@ -157,19 +142,20 @@ def _end(
     state: AgentState,
     runtime: Runtime[RunOptions],
     deps: Deps,
-    answer: str,
-    usage: RunUsage,
+    written: Synthesis,
     reason: StopReason,
+    made: StructuredAnswer | None,
 ) -> None:
     thread_id = runtime.execution_info.thread_id if runtime.execution_info else None
     done = Done(
-        answer=answer,
+        answer=written.shown,
         iterations=state.iteration,
-        usage=usage,
+        usage=written.usage,
         elapsed=round(deps.now() - state.turn["started_at"], 3),
         stop_reason=reason,
         thread_id=thread_id or "",
         run_id=state.turn["run_id"],
+        **({"structured": made.data} if made else {}),
     )
     emit(runtime.stream_writer, done)
     emit(runtime.stream_writer, End())

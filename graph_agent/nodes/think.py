@@ -1,10 +1,18 @@
 """Asks the model for its next move: tool calls, or the answer."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 
 from graph_agent.context.view import prompt_view
 from graph_agent.deps import Deps
+from graph_agent.errors import ToolsRefusedError
 from graph_agent.events import ThinkingDone, ThinkingStart, emit
+from graph_agent.models.language_model import LanguageModel
+from graph_agent.prompts import SAID_NOTHING
+from graph_agent.protocols import Move
 from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, Update
 from graph_agent.usage import add_usage, usage_of
@@ -14,20 +22,59 @@ async def think(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) 
     """Put the conversation to the model, and read its reply in native form.
 
     Reads `messages`, `cut` and `selected_tools`. Adds the reply, and in JSON mode a request to
-    reformat where it could not be read.
+    reformat where it could not be read. A tool that is called joins the selection.
     """
     deps = deps.for_run(runtime)
-    protocol = deps.protocol(state)
     iteration, reasoning = state.iteration + 1, ""
     emit(runtime.stream_writer, ThinkingStart(iteration=iteration))
     try:
-        move = await protocol.ask(deps.model, prompt_view(state, message_cap=deps.message_cap))
+        move = await _move(state, deps)
         reasoning = move.reasoning
     finally:
         emit(runtime.stream_writer, ThinkingDone(iteration=iteration, reasoning=reasoning))
-    return Update(
+    update = Update(
         messages=move.messages,
         iteration=iteration,
-        mode=protocol.mode,
-        usage=add_usage(state.usage, "loop", usage_of(move.reply)),
+        mode=move.mode,
+        usage=add_usage(state.usage, "loop", usage_of(*move.replies)),
     )
+    if wanted := _unselected(move, state, deps):
+        update["selected_tools"] = [*state.selected_tools, *wanted]
+    return update
+
+
+async def _move(state: AgentState, deps: Deps) -> Move:
+    """Ask, and once more where the model said nothing, or only thought."""
+    view = prompt_view(state, message_cap=deps.message_cap)
+    move = await _asked(view, state, deps)
+    if move.is_empty:
+        again = await _asked([*view, HumanMessage(SAID_NOTHING)], state, deps)
+        move = replace(again, replies=[*move.replies, *again.replies])
+    if move.calls_as_text:
+        _forget_tools(deps.model)
+    return move
+
+
+async def _asked(view: Sequence[BaseMessage], state: AgentState, deps: Deps) -> Move:
+    """Ask by the API's own tools, or else, at once and from then on, in JSON mode."""
+    protocol = deps.protocol(state)
+    try:
+        return await protocol.ask(deps.model, view)
+    except ToolsRefusedError:
+        if protocol.mode == "json":
+            raise
+        _forget_tools(deps.model)
+        return await deps.protocol(state).ask(deps.model, view)
+
+
+def _forget_tools(model: LanguageModel) -> None:
+    model.abilities = model.abilities.model_copy(update={"tool_call": False})
+
+
+def _unselected(move: Move, state: AgentState, deps: Deps) -> list[str]:
+    """List the tools that were called and exist, but are not on offer."""
+    if not state.selected_tools:
+        return []
+    replies = [message for message in move.messages if isinstance(message, AIMessage)]
+    called = dict.fromkeys(call["name"] for reply in replies for call in reply.tool_calls)
+    return [name for name in called if deps.tools.get(name) and name not in state.selected_tools]

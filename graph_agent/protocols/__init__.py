@@ -17,8 +17,18 @@ class Move:
     messages: Sequence[BaseMessage]
     """What joins the thread: the reply, and what has to follow it."""
     reasoning: str
-    reply: AIMessage
-    """As the endpoint gave it."""
+    replies: Sequence[AIMessage]
+    """As the endpoint gave them, for what they used; the move is the last one."""
+    mode: Mode
+    """How the last one was asked for."""
+    calls_as_text: bool = False
+    """Calls that fit came as text, although the API offered tools: JSON mode suits it better."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True where the model neither called a tool nor said anything."""
+        first = self.messages[0]
+        return not (isinstance(first, AIMessage) and (first.tool_calls or first.text.strip()))
 
 
 class TurnProtocol(Protocol):

@@ -7,16 +7,22 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from graph_agent.json_text import find_objects
-from graph_agent.models.reply import read_arguments
 from graph_agent.plain_text import cleaned
-from graph_agent.protocols.native_form import was_cut_off
+from graph_agent.protocols.native_form import call_arguments, was_cut_off
+from graph_agent.protocols.spellings import spelled
 
 FINAL = "final_answer"
 NAME_KEYS = ("tool", "name", "action")
 ARGUMENT_KEYS = ("args", "arguments", "parameters", "input", "action_input")
+CALLS_OWN_KEYS = ("args", "arguments", "action_input")
+"""Those that no data have."""
+WRAPPERS = ("tool_calls", "function", "function_call", "tool_call")
+"""Keys below which providers' APIs put a call."""
 BARE_KEYS = {*NAME_KEYS, "reasoning"}
 """Of an object that has no more keys than these the name is a call; else it may be data."""
+CALL_KEYS = {*NAME_KEYS, *ARGUMENT_KEYS, "type", "id", "call_id", "index", "reasoning", "thought"}
+"""All keys that calls have; an object with others may be data."""
+CALL_TYPES = ("tool_call", "function", "tool_use", "function_call")
 
 
 class UnreadableError(ValueError):
@@ -44,64 +50,132 @@ def read_actions(reply: AIMessage) -> Actions:
     """Take every action of a reply; where there are calls, an answer beside them waits.
 
     Raises:
-        UnreadableError: There is none, or the reply was cut off.
+        UnreadableError: There is none, or the reply or one of its actions was cut off.
     """
     if was_cut_off(reply):
         raise UnreadableError("it was cut off by the output limit; write less")
-    found = cleaned(find_objects(reply.text))
+    found = [(cleaned(item.data), item.sound) for item in spelled(reply.text)]
     if not found:
         raise UnreadableError("it holds no JSON object")
-    calls = [call for item in found for call in _calls(item)]
-    answers = [answer for item in found for answer in _answers(item)]
-    if not calls and not answers:
+    calls = [(call, sound) for data, sound in found for call in calls_in(data)]
+    answers = [(answer, sound) for data, sound in found for answer in answers_in(data)]
+    taken = calls or answers[-1:]
+    if not taken:
         raise UnreadableError("its JSON object is neither a tool_call nor a final_answer")
-    reasons = (_text(item["reasoning"]) for item in found if item.get("reasoning"))
-    return Actions(calls=calls, answer="" if calls else answers[-1], reasoning=next(reasons, ""))
+    if not all(sound for _, sound in taken):
+        raise UnreadableError("its JSON is broken or ends too early")
+    reasons = (_text(data["reasoning"]) for data, _ in found if data.get("reasoning"))
+    return Actions(
+        calls=[call for call, _ in calls],
+        answer="" if calls else answers[-1][0],
+        reasoning=next(reasons, ""),
+    )
 
 
-def _answers(item: dict[str, Any]) -> Iterator[str]:
+def calls_in(data: dict[str, Any]) -> Iterator[Action]:
+    """Yield the calls that an object holds.
+
+    Raises:
+        UnreadableError: The arguments of one are no object.
+    """
+    for call in _unwrapped(data):
+        name = _name(call)
+        if name is None or _is_final(call) or not _is_call(call):
+            continue
+        try:
+            args = call_arguments(_arguments(call))
+        except ValueError as error:
+            raise UnreadableError(f"the arguments of `{name}` are no JSON object") from error
+        yield Action(tool=name, args=args)
+
+
+def answers_in(data: dict[str, Any]) -> Iterator[str]:
     """Yield the answer that an object holds, if it holds one."""
-    if FINAL in (item.get("type"), _name(item)):
-        value = item.get("answer", _answer_within(_arguments(item)))
-    elif _name(item) is None and set(item) <= {"answer", "reasoning", "final", FINAL}:
-        value = item.get("answer", item.get("final", item.get(FINAL)))
+    if _is_final(data):
+        value = data.get("answer", _answer_within(_arguments(data)))
+    elif _name(data) is None and set(data) <= {"answer", "reasoning", "final", FINAL}:
+        value = data.get("answer", data.get("final", data.get(FINAL)))
     else:
         value = None
     if value is not None:
         yield _text(value)
 
 
+def is_only_an_action(data: dict[str, Any]) -> bool:
+    """Tell whether an object is a call or a final answer, and cannot be data.
+
+    >>> is_only_an_action({"name": "Bob", "age": 3}), is_only_an_action({"name": "a", "args": {}})
+    (False, True)
+    """
+    return _is_final(data) or any(
+        _name(call) and CALL_KEYS.issuperset(call) and (_says_so(call) or _holds_arguments(call))
+        for call in _unwrapped(data)
+    )
+
+
+def may_become_an_action(data: dict[str, Any]) -> bool:
+    """Tell whether an object that breaks off began as an action; its last key may be cut as well.
+
+    >>> may_become_an_action({"tool": "add", "ar": ""}), may_become_an_action({"age": 3})
+    (True, False)
+    """
+    *whole, last = data or [""]
+    return CALL_KEYS.issuperset(whole) and any(key.startswith(last) for key in CALL_KEYS)
+
+
+def says_its_type(data: dict[str, Any]) -> bool:
+    """Tell whether an object is an action in the form that JSON mode asks for."""
+    return data.get("type") in ("tool_call", FINAL)
+
+
+def _unwrapped(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    inner = next((data[key] for key in WRAPPERS if isinstance(data.get(key), dict | list)), None)
+    if inner is None:
+        yield data
+        return
+    for item in inner if isinstance(inner, list) else [inner]:
+        if isinstance(item, dict):
+            yield from _unwrapped(item)
+
+
 def _answer_within(arguments: object) -> object:
     try:
-        return read_arguments(arguments).get("answer")
+        return call_arguments(arguments).get("answer")
     except ValueError:
         return arguments
 
 
-def _calls(item: dict[str, Any]) -> Iterator[Action]:
-    """Yield the call that an object holds, if it holds one."""
-    name = _name(item)
-    if name is None or FINAL in (item.get("type"), name) or not _is_call(item):
-        return
+def _is_final(data: dict[str, Any]) -> bool:
+    said = (data.get("type"), _name(data))
+    return any(isinstance(word, str) and word.lower().replace(" ", "_") == FINAL for word in said)
+
+
+def _is_call(data: dict[str, Any]) -> bool:
+    return _says_so(data) or any(key in data for key in ARGUMENT_KEYS) or BARE_KEYS.issuperset(data)
+
+
+def _says_so(data: dict[str, Any]) -> bool:
+    return data.get("type") in CALL_TYPES
+
+
+def _holds_arguments(data: dict[str, Any]) -> bool:
+    if any(key in data for key in CALLS_OWN_KEYS):
+        return True
     try:
-        args = read_arguments(_arguments(item))
-    except ValueError as error:
-        raise UnreadableError(f"the arguments of `{name}` are no JSON object") from error
-    yield Action(tool=name, args=args)
+        return _arguments(data) is not None and call_arguments(_arguments(data)) is not None
+    except ValueError:
+        return False
 
 
-def _is_call(item: dict[str, Any]) -> bool:
-    said = item.get("type") in ("tool_call", "function")
-    return said or any(key in item for key in ARGUMENT_KEYS) or set(item) <= BARE_KEYS
-
-
-def _name(item: dict[str, Any]) -> str | None:
-    value = next((item[key] for key in NAME_KEYS if isinstance(item.get(key), str)), None)
+def _name(data: dict[str, Any]) -> str | None:
+    value = next((data[key] for key in NAME_KEYS if isinstance(data.get(key), str)), None)
     return value or None
 
 
-def _arguments(item: dict[str, Any]) -> object:
-    return next((item[key] for key in ARGUMENT_KEYS if key in item), None)
+def _arguments(data: dict[str, Any]) -> object:
+    """Return the arguments; where no key holds them, they are the keys that no call has."""
+    beside = {key: value for key, value in data.items() if key not in CALL_KEYS}
+    return next((data[key] for key in ARGUMENT_KEYS if key in data), beside or None)
 
 
 def _text(value: object) -> str:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any, Final, Literal
-from uuid import uuid4
 
 import orjson
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -12,7 +11,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from graph_agent.context.tokens import message_tokens
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.wire import PerMessage
-from graph_agent.plain_text import plain_text
 from graph_agent.prompts import (
     JSON_MODE,
     JSON_MODE_NO_TOOLS,
@@ -22,7 +20,8 @@ from graph_agent.prompts import (
 )
 from graph_agent.protocols import Move
 from graph_agent.protocols.actions import Actions, UnreadableError, read_actions
-from graph_agent.protocols.native_form import kept_call, reasoning_of
+from graph_agent.protocols.calls_as_text import without_raw_calls
+from graph_agent.protocols.native_form import kept_call, kept_message, reasoning_of
 from graph_agent.protocols.response_format import response_format
 from graph_agent.state import Mode, marked
 from graph_agent.tools.registry import ToolRegistry
@@ -62,22 +61,26 @@ class JsonModeProtocol:
         """Ask for actions, constrained where the endpoint can; read them, or ask to reformat."""
         form = response_format(model.abilities, self._schemas, reasoning=self._reasoning)
         reply = await model.ask([self._system, *_merged(view)], **form)
+        reasoning = reasoning_of(reply)
         try:
             actions = read_actions(reply)
         except UnreadableError as fault:
-            return _unreadable(reply, str(fault), asked_again=_asked_again(view))
-        message = self._in_native_form(actions, reply)
-        return Move(messages=[message], reasoning=reasoning_of(message), reply=reply)
+            said_nothing = not reply.text.strip()
+            if said_nothing or _asked_again(view):
+                messages: list[BaseMessage] = [_as_answer(reply)]
+            else:
+                messages = _unreadable(reply, str(fault))
+            reasoning = reasoning if said_nothing else UNREADABLE_REASONING
+        else:
+            messages = [self._in_native_form(actions, reply)]
+            reasoning = actions.reasoning or reasoning
+        return Move(messages=messages, reasoning=reasoning, replies=[reply], mode=self.mode)
 
     def _in_native_form(self, actions: Actions, reply: AIMessage) -> AIMessage:
         reasoning = actions.reasoning or reasoning_of(reply)
-        return AIMessage(
-            content=actions.answer,
-            id=reply.id or f"run-{uuid4()}",
-            tool_calls=[kept_call(call.tool, call.args, self._registry) for call in actions.calls],
-            usage_metadata=reply.usage_metadata,
-            additional_kwargs={"reasoning_content": reasoning} if reasoning else {},
-        )
+        calls = [kept_call(call.tool, call.args, self._registry) for call in actions.calls]
+        kept = {"reasoning_content": reasoning} if reasoning else {}
+        return kept_message(reply, without_raw_calls(actions.answer), calls, **kept)
 
 
 def as_text(message: BaseMessage) -> BaseMessage:
@@ -144,16 +147,15 @@ def _blocks(message: BaseMessage) -> list[str | dict[Any, Any]]:
     return list(message.content)
 
 
-def _unreadable(reply: AIMessage, fault: str, *, asked_again: bool) -> Move:
-    raw = AIMessage(
-        content=plain_text(reply.text),
-        id=reply.id or f"run-{uuid4()}",
-        usage_metadata=reply.usage_metadata,
-        additional_kwargs={} if asked_again else {"kind": "unreadable"},
-    )
+def _unreadable(reply: AIMessage, fault: str) -> list[BaseMessage]:
+    """Return the reply as it is, and the request to write it anew."""
     request = HumanMessage(REFORMAT.format(fault=fault), additional_kwargs={"kind": "reformat"})
-    follow = [raw] if asked_again else [raw, request]
-    return Move(messages=follow, reasoning=UNREADABLE_REASONING, reply=reply)
+    return [kept_message(reply, reply.text, kind="unreadable"), request]
+
+
+def _as_answer(reply: AIMessage) -> AIMessage:
+    """Take a reply that cannot be read for the answer: its words, but never the JSON of a call."""
+    return kept_message(reply, without_raw_calls(reply.text))
 
 
 def _asked_again(view: Sequence[BaseMessage]) -> bool:

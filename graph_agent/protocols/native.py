@@ -1,7 +1,7 @@
 """Tools by the provider's own API."""
 
 from collections.abc import Collection, Sequence
-from uuid import uuid4
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.messages.tool import ToolCall
@@ -11,11 +11,19 @@ from graph_agent.context.tokens import message_tokens, schema_tokens
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.plain_text import plain_text
 from graph_agent.protocols import Move
-from graph_agent.protocols.native_form import kept_call, reasoning_of, was_cut_off
+from graph_agent.protocols.calls_as_text import Written, read_written
+from graph_agent.protocols.native_form import (
+    call_arguments,
+    kept_call,
+    kept_message,
+    reasoning_of,
+    was_cut_off,
+)
 from graph_agent.state import Mode
 from graph_agent.tools.registry import ToolRegistry
 
 CUT_OFF = "it was cut off by the output limit; send a smaller one"
+INCOMPLETE = "its JSON is broken or ends too early"
 
 
 class NativeProtocol:
@@ -40,7 +48,16 @@ class NativeProtocol:
         reply = await model.ask([self._system, *view], tools=self._tools)
         taken = {call["id"] for m in view if isinstance(m, AIMessage) for call in m.tool_calls}
         message = in_native_form(reply, self._registry, taken)
-        return Move(messages=[message], reasoning=reasoning_of(message), reply=reply)
+        written = None if message.tool_calls else read_written(reply.text, self._registry)
+        if written:
+            message = _spoken_as_calls(reply, written, self._registry)
+        return Move(
+            messages=[message],
+            reasoning=reasoning_of(message),
+            replies=[reply],
+            mode=self.mode,
+            calls_as_text=bool(written and written.fits),
+        )
 
 
 def in_native_form(
@@ -52,32 +69,36 @@ def in_native_form(
     answer and go back as valid JSON; `additional_kwargs["invalid"]` says why they are not run.
     A call keeps its id unless it has none or the id is taken.
     """
-    cut_off = was_cut_off(reply)
+    fault = CUT_OFF if was_cut_off(reply) else ""
     invalid: dict[str, str] = {}
     calls: list[ToolCall] = []
     for raw in [*reply.tool_calls, *reply.invalid_tool_calls]:
-        args = raw["args"] if isinstance(raw["args"], dict) else None
+        args, unreadable = _read(raw["args"])
         known = {*taken, *(call["id"] for call in calls)}
-        call = kept_call(raw["name"] or "", args or {}, tools, call_id=raw["id"], taken=known)
+        call = kept_call(raw["name"] or "", args, tools, call_id=raw["id"], taken=known)
         calls.append(call)
-        if cut_off:
-            invalid[str(call["id"])] = CUT_OFF
-        elif args is None:
-            invalid[str(call["id"])] = _fault(raw["args"], raw.get("error"))
-    return AIMessage(
-        content=plain_text(reply.text),
-        id=reply.id or f"run-{uuid4()}",
-        tool_calls=calls,
-        usage_metadata=reply.usage_metadata,
-        additional_kwargs=_kept(reply) | ({"invalid": invalid} if invalid else {}),
-    )
+        if fault or unreadable:
+            invalid[str(call["id"])] = fault or unreadable
+    return kept_message(reply, reply.text, calls, **({"invalid": invalid} if invalid else {}))
 
 
-def _kept(reply: AIMessage) -> dict[str, str]:
-    reasoning = reply.additional_kwargs.get("reasoning_content")
-    return {"reasoning_content": plain_text(str(reasoning))} if reasoning else {}
+def _read(raw: object) -> tuple[dict[str, Any], str]:
+    """Read arguments; say what is wrong where they cannot be read."""
+    try:
+        return call_arguments(raw), ""
+    except ValueError as error:
+        told = f"its arguments are not valid JSON ({error}): {str(raw)[:500]}"
+        return {}, plain_text(told)
 
 
-def _fault(args: object, error: object) -> str:
-    fault = f"its arguments are not valid JSON ({error or 'no reason given'}): {str(args)[:500]}"
-    return plain_text(fault)
+def _spoken_as_calls(reply: AIMessage, written: Written, tools: ToolRegistry) -> AIMessage:
+    """Take what a text asks for as if it had come by the API."""
+    if not written.calls:
+        return kept_message(reply, written.answer)
+    calls = [kept_call(call.tool, call.args, tools) for call in written.calls]
+    fault = CUT_OFF if was_cut_off(reply) else "" if written.sound else INCOMPLETE
+    if not fault:
+        return kept_message(reply, written.before, calls)
+    unread = [call | {"args": {}} for call in calls]
+    invalid = {str(call["id"]): fault for call in calls}
+    return kept_message(reply, written.before, unread, invalid=invalid)

@@ -3,9 +3,11 @@
 from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from graph_agent.models.images import words_of
 from graph_agent.models.spec import Abilities
+from graph_agent.plain_text import cleaned
 from graph_agent.state import marked
 
 
@@ -20,10 +22,14 @@ class RunRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    message: Annotated[str, Field(min_length=1)] | list[dict[str, Any]]
-    """Text, or content blocks."""
+    message: Annotated[
+        Annotated[str, Field(min_length=1)] | list[dict[str, Any]], BeforeValidator(cleaned)
+    ]
+    """Text, or content blocks: `text`, and `image_url` or `image` for models that read images."""
     model: str | None = None
     """A model of the registry."""
+    response_format: dict[str, Any] | None = None
+    """A JSON schema of an object: `done` then holds the answer as data too, in `structured`."""
 
 
 class InterruptRequest(BaseModel):
@@ -31,7 +37,7 @@ class InterruptRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    content: Annotated[str, Field(min_length=1)]
+    content: Annotated[str, Field(min_length=1), BeforeValidator(cleaned)]
 
 
 class InterruptAccepted(BaseModel):
@@ -121,7 +127,7 @@ def shown(message: BaseMessage) -> ShownMessage | None:
     """Return a message as a person sees it: no request of ours, no suppressed answer."""
     match message:
         case HumanMessage() if marked(message) != "reformat":
-            return UserMessage(content=message.text)
+            return UserMessage(content=words_of(message))
         case AIMessage() if message.tool_calls or marked(message) == "answer":
             calls = [
                 MadeCall(id=c["id"], name=c["name"], args=c["args"]) for c in message.tool_calls

@@ -108,7 +108,7 @@ async def start_run(
     await _known(agent, thread_id)
     if body.model is not None:
         agent.models.get(body.model)  # An unknown one is the request's fault, not the run's.
-    options = RunOptions(model=body.model)
+    options = RunOptions(model=body.model, response_format=body.response_format)
     run = await runs.start(thread_id, body.message, options=options)
     if "application/json" in accept and "text/event-stream" not in accept:
         return await _last(run)

@@ -83,7 +83,7 @@ FORMS = {
             "thread_id": (str,),
             "run_id": (str,),
         },
-        {"structured": (dict, list, str, int, float, bool, NoneType)},
+        {"structured": (dict, NoneType)},
     ),
     "error": Form("error", {}, {"code": (str,), "message": (str,)}),
     "end": Form("end"),

@@ -1,135 +1,139 @@
 """Fits a call's arguments to a tool's schema: converts what is lossless, and guesses nothing."""
 
 import json
-import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
+from jsonschema.exceptions import SchemaError, UnknownType, ValidationError
+from referencing.exceptions import Unresolvable
 
 Schema = Mapping[str, Any]
 
-
-class ArgumentsError(ValueError):
-    """The arguments do not fit; the text names each fault, for the model to mend."""
+OPEN_KEYS = ("additionalProperties", "unevaluatedProperties", "patternProperties")
+"""Where one of these is set, a tool takes names that its schema does not list."""
+BROKEN = (Unresolvable, UnknownType, re.error)
+"""What an unusable part of a schema raises where a value meets it."""
+LONGEST_REFERENCE = 10
+"""Steps that are followed from one reference to the next."""
+BOOLEANS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Arguments that the tool takes."""
+    """Arguments as a tool takes them."""
 
     args: dict[str, Any]
     dropped: list[str]
     """Names that the tool does not know; they were left out."""
 
 
-def fit_arguments(args: Mapping[str, Any], schema: Schema) -> Fitted:
-    """Convert what the schema asks for and the value holds in another form, then validate.
-
-    A text becomes a number, a boolean, a list or an object only where the schema takes no text.
+class ArgumentSchema:
+    """What a tool takes, by its JSON schema; one that is no schema takes anything.
 
     >>> schema = {"properties": {"n": {"type": "integer"}, "note": {"type": "string"}}}
-    >>> fit_arguments({"n": "3", "note": "3", "extra": 1}, schema)
+    >>> ArgumentSchema(schema).fitted({"n": "3", "note": "3", "extra": 1})
     Fitted(args={'n': 3, 'note': '3'}, dropped=['extra'])
-
-    Raises:
-        ArgumentsError: A value is missing, or of another type.
+    >>> ArgumentSchema(schema | {"required": ["m"]}).faults({"n": "x"})
+    ["n: 'x' is not of type 'integer'", "'m' is a required property"]
     """
-    known = schema.get("properties") or {}
-    open_ended = schema.get("additionalProperties") not in (None, False)
-    dropped = [] if open_ended else [name for name in args if name not in known]
-    kept = {name: value for name, value in args.items() if name not in dropped}
-    fitted = {name: _fit(value, known.get(name, {}), schema) for name, value in kept.items()}
-    faults = [_tell(fault) for fault in Draft202012Validator(schema).iter_errors(fitted)]
-    if faults:
-        raise ArgumentsError("; ".join(faults))
-    return Fitted(fitted, dropped)
 
+    def __init__(self, schema: Schema) -> None:
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError:
+            schema = {}
+        self._schema = schema
+        self._validator = Draft202012Validator(schema)
 
-def _fit(value: Any, schema: Schema, root: Schema) -> Any:
-    """Return the value in the form that the schema asks for, or as it is."""
-    schema = _resolved(schema, root)
-    if _fits(value, schema, root):
+    def fitted(self, args: Mapping[str, Any]) -> Fitted:
+        """Convert values that are taken only in another form, and leave out unknown names.
+
+        A text becomes a number, a boolean, a list or an object only where no text is taken;
+        null for what need not be given counts as not given. What does not fit stays as it is.
+        """
+        known = self._schema.get("properties", {})
+        is_open = "properties" not in self._schema or any(map(self._schema.get, OPEN_KEYS))
+        dropped = [] if is_open else [name for name in args if name not in known]
+        kept = {name: value for name, value in args.items() if name not in dropped}
+        return Fitted(self._fitted_members(kept, self._schema), dropped)
+
+    def faults(self, args: Mapping[str, Any]) -> list[str]:
+        """Say of each field what does not fit."""
+        try:
+            return [_told(fault) for fault in self._validator.iter_errors(args)]
+        except BROKEN:
+            return []
+
+    def _fits(self, value: object, schema: Schema) -> bool:
+        try:
+            return bool(self._validator.evolve(schema=schema).is_valid(value))
+        except BROKEN:
+            return True
+
+    def _fitted(self, value: Any, schema: Schema) -> Any:
+        """Return the value in the form that the schema asks for, else as it is."""
+        if self._fits(value, schema):
+            return value
+        for branch in self._branches(schema):
+            for candidate in _readings(value):
+                converted = self._fitted_within(candidate, branch)
+                if self._fits(converted, branch):
+                    return converted
         return value
-    branches = [*schema.get("anyOf", []), *schema.get("oneOf", [])] or [schema]
-    for branch in (_resolved(branch, root) for branch in branches):
-        candidate = _converted(value, branch, root)
-        if _fits(candidate, branch, root):
-            return candidate
-    return value
+
+    def _fitted_within(self, value: Any, schema: Schema) -> Any:
+        if isinstance(value, list):
+            return [self._fitted(item, schema.get("items", {})) for item in value]
+        return self._fitted_members(value, schema) if isinstance(value, dict) else value
+
+    def _fitted_members(self, value: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+        known = schema.get("properties") or {}
+        others: Any = schema.get("additionalProperties", {})
+        optional = set(known) - set(schema.get("required") or [])
+        return {
+            name: self._fitted(item, known.get(name, others))
+            for name, item in value.items()
+            if item is not None or name not in optional or self._fits(None, known[name])
+        }
+
+    def _branches(self, schema: Schema) -> Iterator[Schema]:
+        """List the forms between which a schema lets choose, references followed."""
+        schema = self._resolved(schema)
+        branches = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+        yield from map(self._resolved, branches or [schema])
+
+    def _resolved(self, schema: Any) -> Schema:
+        for _ in range(LONGEST_REFERENCE):
+            if not isinstance(schema, dict) or "$ref" not in schema:
+                break
+            found: Any = self._schema
+            for part in schema["$ref"].removeprefix("#").strip("/").split("/"):
+                found = found.get(part, {}) if isinstance(found, dict) else {}
+            schema = found
+        return schema if isinstance(schema, dict) else {}
 
 
-def _converted(value: Any, schema: Schema, root: Schema) -> Any:
-    kinds = schema.get("type")
-    for kind in kinds if isinstance(kinds, list) else [kinds]:
-        candidate = value
-        if convert := _CONVERSIONS.get(str(kind)):
-            candidate = convert(value)
-        if isinstance(candidate, list) and kind == "array":
-            return [_fit(item, schema.get("items", {}), root) for item in candidate]
-        if isinstance(candidate, dict) and kind == "object":
-            known = schema.get("properties", {})
-            return {key: _fit(item, known.get(key, {}), root) for key, item in candidate.items()}
-        if candidate is not value:
-            return candidate
-    return value
-
-
-def _number(value: Any) -> Any:
+def _readings(value: Any) -> Iterator[Any]:
+    """List what a value may stand for: itself, and what its text holds."""
+    yield value
     if not isinstance(value, str):
-        return value
+        return
+    if value.strip().lower() in BOOLEANS:
+        yield BOOLEANS[value.strip().lower()]
+        return
     try:
-        number = float(value)
-    except ValueError:
-        return value
-    return number if math.isfinite(number) else value
+        yield json.loads(value, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return
 
 
-def _integer(value: Any) -> Any:
-    if isinstance(value, str) and value.strip().lstrip("+-").isdecimal():
-        return int(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
-def _boolean(value: Any) -> Any:
-    words = {"true": True, "false": False}
-    return words.get(value.strip().lower(), value) if isinstance(value, str) else value
-
-
-def _decoded(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
-_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
-    "integer": _integer,
-    "number": _number,
-    "boolean": _boolean,
-    "array": _decoded,
-    "object": _decoded,
-}
-
-
-def _resolved(schema: Schema, root: Schema) -> Schema:
-    """Follow a reference into the root's definitions."""
-    reference = schema.get("$ref", "")
-    found: Any = root
-    for part in reference.removeprefix("#/").split("/") if reference.startswith("#/") else []:
-        found = found.get(part, {})
-    return found if reference else schema
-
-
-def _fits(value: Any, schema: Schema, root: Schema) -> bool:
-    with_definitions = {"$defs": root.get("$defs", {}), **schema}
-    return bool(Draft202012Validator(with_definitions).is_valid(value))
-
-
-def _tell(fault: ValidationError) -> str:
+def _told(fault: ValidationError) -> str:
     place = ".".join(str(part) for part in fault.absolute_path)
     return f"{place}: {fault.message}" if place else fault.message

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from inspect import iscoroutinefunction
+from inspect import Parameter, iscoroutinefunction, signature
 from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -10,13 +10,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from graph_agent.errors import ConfigError
 from graph_agent.tools.adapted import adapted
+from graph_agent.tools.arguments import ArgumentSchema
 
 NAME_LENGTH = 64
 """Characters that endpoints take as a tool's name, at most."""
 NAME_PIECE = re.compile(r"[a-zA-Z0-9_-]+")
 """The characters that they take."""
-LINE_LENGTH = 80
-"""Characters of one line of the catalogue, about."""
 
 Tool = BaseTool | Callable[..., Any]
 
@@ -26,7 +25,10 @@ class ToolRegistry:
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self._tools: dict[str, BaseTool] = {}
+        self._alike: dict[str, set[str]] = {}
+        """Names by what is left of them without case and separators."""
         self._schemas: dict[str, dict[str, Any]] = {}
+        self._arguments: dict[str, ArgumentSchema] = {}
         for tool in tools:
             self._add(adapted(as_tool(tool)))
 
@@ -47,13 +49,16 @@ class ToolRegistry:
     def spelled(self, name: str) -> str:
         """Return a name as a model wrote it in a form that endpoints take back.
 
-        Where just one known tool stands in it, as in `functions.search`, that one is meant.
+        Where just one known tool stands in it, as in `functions.search` or `Search`, that one is
+        meant.
         """
         if name in self._tools:
             return name
         pieces = NAME_PIECE.findall(name)
-        meant = {piece for piece in pieces if piece in self._tools}
-        return meant.pop() if len(meant) == 1 else "_".join(pieces)[:NAME_LENGTH] or "unnamed"
+        exact = {piece for piece in pieces if piece in self._tools}
+        alike = {tool for piece in pieces for tool in self._alike.get(_folded(piece), ())}
+        meant = exact or alike or self._alike.get(_folded("".join(pieces)), set())
+        return min(meant) if len(meant) == 1 else "_".join(pieces)[:NAME_LENGTH] or "unnamed"
 
     def chosen(self, names: Sequence[str]) -> list[BaseTool]:
         """Return the tools of these names in the registry's order; no names means all."""
@@ -66,9 +71,12 @@ class ToolRegistry:
             self._schemas[name] = function.get("parameters") or {"type": "object"}
         return self._schemas[name]
 
-    def catalogue(self) -> str:
-        """Describe each tool in one line: its name and what it does, without its schema."""
-        return "\n".join(_line(tool) for tool in self)
+    def arguments(self, name: str) -> ArgumentSchema:
+        """Return what fits arguments to a tool's schema."""
+        if name not in self._arguments:
+            more = {"additionalProperties": True} if takes_any_name(self._tools[name]) else {}
+            self._arguments[name] = ArgumentSchema(self.schema(name) | more)
+        return self._arguments[name]
 
     def _add(self, tool: BaseTool) -> None:
         if not NAME_PIECE.fullmatch(tool.name) or len(tool.name) > NAME_LENGTH:
@@ -79,6 +87,7 @@ class ToolRegistry:
         if tool.name in self._tools:
             raise ConfigError(f"Two tools are called `{tool.name}`. Rename one of them.")
         self._tools[tool.name] = tool
+        self._alike.setdefault(_folded(tool.name), set()).add(tool.name)
 
 
 def as_tool(tool: Tool) -> BaseTool:
@@ -103,7 +112,12 @@ def as_tool(tool: Tool) -> BaseTool:
     )
 
 
-def _line(tool: BaseTool) -> str:
-    first = tool.description.strip().split("\n", 1)[0]
-    line = f"{tool.name}: {first}"
-    return line if len(line) <= LINE_LENGTH else line[: LINE_LENGTH - 1] + "…"
+def takes_any_name(tool: BaseTool) -> bool:
+    """Tell whether a tool that is a class takes arguments that no schema names."""
+    parameters = signature(tool._run).parameters.values()
+    return tool.args_schema is None and any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+
+
+def _folded(name: str) -> str:
+    """Leave out what models change in names: case and separators."""
+    return name.replace("_", "").replace("-", "").casefold()

@@ -2,11 +2,12 @@
 
 import asyncio
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import ToolException
+from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolInvocationError
@@ -19,7 +20,7 @@ from graph_agent.tools.result_text import result_text
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One call as the model made it."""
+    """One call as the model made it; the tool is given its arguments fitted to the schema."""
 
     id: str
     message_id: str
@@ -64,7 +65,11 @@ async def _run(call: Call, tools: ToolRegistry, seconds: float) -> ToolMessage:
     if tool is None:
         known = ", ".join(tools.names()) or "none"
         return _failure(call, f"There is no tool `{call.name}`. The tools are: {known}.")
-    request = {"id": call.id, "name": call.name, "args": call.args, "type": "tool_call"}
+    schema = tools.arguments(call.name)
+    fitted = schema.fitted(call.args)
+    if not _validates(tool) and (faults := schema.faults(fitted.args)):
+        return _failure(call, _misfit(call, faults))
+    request = {"id": call.id, "name": call.name, "args": fitted.args, "type": "tool_call"}
     # ToolNode injects state, store and runtime where the tool asks for them.
     node = ToolNode([tool], handle_tool_errors=False)
     try:
@@ -77,10 +82,31 @@ async def _run(call: Call, tools: ToolRegistry, seconds: float) -> ToolMessage:
         return _failure(call, text)
     message = _message(results)
     message.id = call.message_id
-    content = message.content
-    has_blocks = isinstance(content, list) and content
-    message.content = cleaned(content) if has_blocks else result_text(message.text)
+    message.content = _content(message, note=_note(call, fitted.dropped))
     return message
+
+
+def _validates(tool: BaseTool) -> bool:
+    """Tell whether a tool checks its arguments by itself; LangChain trusts plain JSON schemas."""
+    return isinstance(tool.args_schema, type)
+
+
+def _content(message: ToolMessage, *, note: str) -> str | list[str | dict[Any, Any]]:
+    content = message.content
+    if isinstance(content, list) and content:
+        return [*cleaned(content), *([{"type": "text", "text": note}] if note else [])]
+    text = result_text(message.text)
+    return f"{text}\n\n{note}" if note else text
+
+
+def _note(call: Call, dropped: Sequence[str]) -> str:
+    names = ", ".join(f"`{plain_text(name)}`" for name in dropped)
+    return f"(`{call.name}` takes no {names}: left out.)" if dropped else ""
+
+
+def _misfit(call: Call, faults: Iterable[str]) -> str:
+    told = "; ".join(faults)
+    return f"Error: the arguments of `{call.name}` do not fit: {told}. Correct them."
 
 
 def _message(results: Any) -> ToolMessage:
@@ -107,11 +133,10 @@ def _explain(error: BaseException, call: Call) -> str:
         error = error.exceptions[0]
     match error:
         case ToolInvocationError():
-            faults = "; ".join(
-                f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
-                for fault in error.filtered_errors or error.source.errors(include_url=False)
-            )
-            return f"Error: the arguments of `{call.name}` do not fit: {faults}. Correct them."
+            faults = error.filtered_errors or error.source.errors(include_url=False)
+            places = (".".join(str(part) for part in fault["loc"]) for fault in faults)
+            told = (f"{at}: {fault['msg']}" for at, fault in zip(places, faults, strict=True))
+            return _misfit(call, told)
         case ToolException():
             return f"Error: {error}"
     return f"Error: {type(error).__name__}: {error}"

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.messages.tool import tool_call
 from langchain_core.tools import tool
 
+from graph_agent.models.message_form import to_wire
 from graph_agent.models.openai_compatible import CompatibleChatModel
 from graph_agent.testing import Deltas, Gate, Held, Silence, StrictEndpoint
 
@@ -86,7 +87,7 @@ async def test_a_request_is_what_an_endpoint_expects(connect: Connect) -> None:
     [
         pytest.param({}, {}, {}, id="nothing more"),
         pytest.param(
-            {"max_tokens": 7, "max_tokens_name": "max_completion_tokens"},
+            {"max_tokens": 7, "wire": {"token_limit": "max_completion_tokens"}},
             {},
             {"max_completion_tokens": 7},
             id="OpenAI's own name of the limit",
@@ -233,6 +234,7 @@ def test_each_event_loop_has_its_own_connections() -> None:
 
 UNCLOSED = """
 import asyncio
+from graph_agent.models.message_form import to_wire
 from graph_agent.models.openai_compatible import CompatibleChatModel
 from graph_agent.testing import StrictEndpoint
 
@@ -282,11 +284,11 @@ def test_the_key_is_in_no_text() -> None:
 async def test_a_long_conversation_costs_no_more_than_its_bytes(connect: Connect) -> None:
     """The request is a join: the client's own walk over the messages is not taken."""
     chat, endpoint = connect(["ok"])
-    history = [HumanMessage(f"{number}") for number in range(2_000)]
+    history = [kind(f"{n}") for n in range(1_000) for kind in (HumanMessage, AIMessage)]
 
     await chat.ainvoke(history)
 
     raw = endpoint.requests[0].raw
     assert raw == orjson.dumps(
-        {"model": "fake", "messages": [{"role": "user", "content": m.content} for m in history]}
+        {"model": "fake", "messages": [to_wire(message) for message in history]}
     )

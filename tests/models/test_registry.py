@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from pydantic import ValidationError
 
 from graph_agent.errors import ConfigError
 from graph_agent.models.discovery import LocalServer, find_server
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.local import LocalChatModel
 from graph_agent.models.openai_compatible import CompatibleChatModel
+from graph_agent.models.prices import Prices
 from graph_agent.models.registry import DEFAULT_OPENAI_MODEL, ModelRegistry
 from graph_agent.models.retry import RetryPolicy
 from graph_agent.models.spec import Abilities, ModelSpec, PartialAbilities
@@ -263,7 +265,7 @@ def test_what_the_limit_of_a_reply_is_called(environ: dict[str, str], name: str)
     chat = registry(None, environ).get("m").chat
 
     assert isinstance(chat, CompatibleChatModel)
-    assert chat.max_tokens_name == name
+    assert chat.endpoint.rules.token_limit == name
 
 
 def test_a_known_model_brings_its_profile_and_the_file_goes_over_it() -> None:
@@ -358,3 +360,39 @@ def test_a_model_in_any_form() -> None:
     }
     assert wrapped == LanguageModel.of(langchains, **patience)
     assert (ours.timeout, ours.stream_idle_timeout, ours.retry.max_retries) == (7, 3, 1)
+
+
+def test_a_model_brings_those_that_may_take_over_and_its_prices() -> None:
+    specs = {
+        "main": SPECS["main"].model_copy(update={"fallbacks": ["other", "small"]}),
+        "other": ModelSpec(model="o", base_url=URL, fallbacks=["third"]),
+        "third": ModelSpec(model="t", base_url=URL, input_price=1, output_price=2),
+        "small": SPECS["small"],
+    }
+    models = registry(specs)
+
+    main, third = models.get("main"), models.get("third")
+
+    assert [model.name for model in main.fallbacks] == ["other", "third", "small"]
+    assert main.fallbacks[1] is third
+    assert (main.prices, third.prices) == (None, Prices(input=1, output=2, cached=1))
+
+
+def test_a_fallbacks_missing_key_shows_at_once() -> None:
+    specs = {
+        "main": SPECS["main"].model_copy(update={"fallbacks": ["other"]}),
+        "other": ModelSpec(model="o", base_url=URL, api_key_env="THEIR_KEY"),
+    }
+
+    with pytest.raises(ConfigError, match="The model `o` needs a key: set THEIR_KEY"):
+        registry(specs).get("main")
+
+
+@pytest.mark.parametrize(
+    "prices",
+    [{"input_price": 1}, {"output_price": 1}, {"cached_price": 1}, {"output_price": -1}],
+    ids=str,
+)
+def test_prices_come_together(prices: dict[str, float]) -> None:
+    with pytest.raises(ValidationError):
+        ModelSpec.model_validate({"model": "m", **prices})

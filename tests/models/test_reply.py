@@ -2,12 +2,12 @@ import re
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.messages.tool import invalid_tool_call, tool_call, tool_call_chunk
+from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from graph_agent.errors import ModelError
-from graph_agent.models.reply import read_arguments, read_chunk, read_reply, read_usage
+from graph_agent.models.reply import read_arguments, read_reply, read_usage
 
 
 def body(message: dict[str, Any] | None, finish_reason: str = "stop") -> dict[str, Any]:
@@ -121,42 +121,6 @@ USAGE = {
 READ_USAGE = UsageMetadata(
     input_tokens=9, output_tokens=4, total_tokens=13, input_token_details={"cache_read": 5}
 )
-
-
-@pytest.mark.parametrize(
-    ("piece", "expected"),
-    [
-        pytest.param({"choices": []}, AIMessageChunk(content=""), id="empty"),
-        pytest.param(
-            {"choices": None, "usage": USAGE},
-            AIMessageChunk(content="", usage_metadata=READ_USAGE),
-            id="usage",
-        ),
-        pytest.param(
-            {"choices": [{"delta": {"content": "a"}}]}, AIMessageChunk(content="a"), id="text"
-        ),
-        pytest.param(
-            {"choices": [{"delta": None, "finish_reason": "stop"}]},
-            AIMessageChunk(content="", response_metadata={"finish_reason": "stop"}),
-            id="end",
-        ),
-        pytest.param(
-            {"choices": [{"delta": {"reasoning_content": "hm"}}]},
-            AIMessageChunk(content="", additional_kwargs={"reasoning_content": "hm"}),
-            id="reasoning",
-        ),
-        pytest.param(
-            {"choices": [{"delta": {"tool_calls": [call('{"a', index=0)]}}]},
-            AIMessageChunk(
-                content="",
-                tool_call_chunks=[tool_call_chunk(name="f", args='{"a', id="c1", index=0)],
-            ),
-            id="call",
-        ),
-    ],
-)
-def test_a_piece_of_a_stream(piece: dict[str, Any], expected: AIMessageChunk) -> None:
-    assert read_chunk(piece) == expected
 
 
 @pytest.mark.parametrize(

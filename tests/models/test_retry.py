@@ -1,3 +1,4 @@
+import time as clock
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -136,7 +137,34 @@ async def test_the_endpoint_says_how_long_to_wait(
     assert [request.body for request in endpoint.requests] == [endpoint.requests[0].body] * 2
 
 
-@pytest.mark.parametrize("header", ["soon", "-1", "nan"])
+async def test_a_date_to_come_is_waited_for(connect: Connect, time: FakeTime) -> None:
+    soon = formatdate(clock.time() + 50, usegmt=True)
+    chat, _ = connect([HttpError(status=429, headers=[("retry-after", soon)]), "done"])
+
+    await LanguageModel.of(chat, retry=time.policy()).ask([HumanMessage("Hello?")])
+
+    assert [45 <= wait <= 50 for wait in time.waits] == [True]
+
+
+async def test_milliseconds_go_before_seconds(connect: Connect, time: FakeTime) -> None:
+    headers = [("retry-after", "1"), ("retry-after-ms", "250")]
+    chat, _ = connect([HttpError(status=429, headers=headers), "done"])
+
+    await LanguageModel.of(chat, retry=time.policy()).ask([HumanMessage("Hello?")])
+
+    assert time.waits == [0.25]
+
+
+async def test_a_deadline_may_have_begun_before(time: FakeTime) -> None:
+    attempts = Attempts([BUSY] * 9)
+
+    with pytest.raises(ModelUnavailableError):
+        await time.policy(deadline=20).call(attempts, since=time.now - 20)
+
+    assert (attempts.made, time.waits) == (1, [])
+
+
+@pytest.mark.parametrize("header", ["soon", "-1", "nan", "Mon, 99 Jan 99999 00:00:00 GMT"])
 async def test_a_wait_that_makes_no_sense_is_ours(
     connect: Connect, time: FakeTime, header: str
 ) -> None:
@@ -183,3 +211,15 @@ async def test_a_stream_is_tried_again_only_before_its_first_piece(
         await watch()
 
     assert ("".join(shown), endpoint.asked) == ("Hello wor", 3)
+
+
+async def test_a_stream_keeps_to_a_deadline_that_began_before(
+    connect: Connect, time: FakeTime
+) -> None:
+    chat, endpoint = connect([HttpError(status=503), "never"])
+    model = LanguageModel.of(chat, retry=time.policy(deadline=20))
+
+    with pytest.raises(ModelUnavailableError, match="503"):
+        await anext(aiter(model.stream([HumanMessage("Hello?")], since=time.now - 20)))
+
+    assert endpoint.asked == 1

@@ -15,7 +15,9 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import tool_call
 
-from graph_agent.models.wire import PerMessage, encoded, request_body, to_wire
+from graph_agent.models.message_form import to_wire
+from graph_agent.models.wire import PerMessage, encoder_for, request_body
+from graph_agent.models.wire_rules import WireRules
 
 
 def calling(args: dict[str, Any]) -> AIMessage:
@@ -86,9 +88,12 @@ def test_text_beyond_ascii_is_sent_as_itself() -> None:
 
 def test_a_message_is_encoded_once_and_an_equal_one_anew() -> None:
     one, equal = HumanMessage("hello"), HumanMessage("hello")
+    encoder = encoder_for(WireRules())
 
-    assert encoded(one) is encoded(one)
-    assert encoded(one) is not encoded(equal)
+    (first,), (again,), (other,) = (list(encoder.pieces([m])) for m in (one, one, equal))
+
+    assert first is again
+    assert first is not other
 
 
 class Value:

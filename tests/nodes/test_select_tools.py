@@ -57,6 +57,8 @@ async def test_everything_of_a_run_is_reset(make_deps: MakeDeps, stagehand: Any)
         "held": [],
         "usage": no_usage(),
         "answer": "",
+        "structured": None,
+        "structured_error": None,
         "stop_reason": None,
     }
     assert stagehand.events == []

@@ -11,6 +11,7 @@ from langchain_core.messages.tool import tool_call
 from pydantic import BaseModel
 
 from graph_agent.models.language_model import LanguageModel
+from graph_agent.models.spec import Abilities
 from graph_agent.prompts import UNREADABLE_REASONING
 from graph_agent.protocols import Move
 from graph_agent.protocols.json_mode import JsonModeProtocol, as_text
@@ -31,7 +32,8 @@ async def turn(
     """Ask once; return the move, and what was sent behind the system prompt."""
     chat = ScriptedChatModel(replies=[reply], tool_calling=False)
     protocol = JsonModeProtocol("Be brief.", tools, [], reasoning="off")
-    move = await protocol.ask(LanguageModel.of(chat), view)
+    able = Abilities(tool_call=False, json_mode=False, vision=True)
+    move = await protocol.ask(LanguageModel.of(chat, abilities=able), view)
     return move, [(m.type, m.content) for m in chat.asked[0].messages[1:]]
 
 

@@ -89,7 +89,9 @@ def test_arguments_that_cannot_be_read_are_answered_and_not_run(tools: ToolRegis
 
     assert message.tool_calls == [tool_call(name="add", args={}, id="c1")]
     assert message.additional_kwargs["invalid"] == {
-        "c1": 'its arguments are not valid JSON (unexpected end): {"a": '
+        "c1": (
+            'its arguments are not valid JSON (Expecting value: line 1 column 7 (char 6)): {"a": '
+        )
     }
 
 

@@ -99,15 +99,6 @@ def test_the_order_is_the_registrys_whatever_is_chosen() -> None:
     assert (len(registry), registry.get("d")) == (3, None)
 
 
-def test_the_catalogue_has_one_line_a_tool() -> None:
-    long = StructuredTool.from_function(add, name="long", description="x" * 200)
-
-    lines = ToolRegistry([add, look, long]).catalogue().split("\n")
-
-    assert lines[:2] == ["add: Add two numbers.", "look: Look around. More words."]
-    assert (len(lines), len(lines[2]), lines[2][-1]) == (3, 80, "…")
-
-
 @pytest.mark.parametrize(
     ("written", "spelled"),
     [

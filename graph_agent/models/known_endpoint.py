@@ -1,0 +1,128 @@
+"""Remembers what each endpoint takes, for the life of the process."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import openai
+
+from graph_agent.errors import ContextOverflowError, ModelRefusedError, ToolsRefusedError
+from graph_agent.models.adaptation import adapted, refuses_tools
+from graph_agent.models.failures import classify
+from graph_agent.models.wire_rules import WireRules, rules_for
+
+
+class KnownEndpoint:
+    """One model at one address, and the rules by which it takes requests.
+
+    Its rules change by assignment alone, so that threads and event loops may share it.
+    """
+
+    def __init__(self, rules: WireRules | None = None) -> None:
+        self.rules = rules or WireRules()
+        """As they are known now; they change with what is refused."""
+
+    def expect_tools(self) -> None:
+        """Raise what the endpoint said when it refused tools, if it did.
+
+        Raises:
+            ToolsRefusedError: It takes no tools.
+        """
+        if not self.rules.tools:
+            raise ToolsRefusedError(
+                "The model's endpoint takes no tools, as it said before. Set "
+                "`abilities = { tool_call = false }` for the model in graph-agent.toml.",
+                status=400,
+            )
+
+    def forget_tools(self) -> None:
+        """Note that the endpoint takes no tools, or makes nothing of them."""
+        self.rules = replace(self.rules, tools=False)
+
+    def learn_about_tools(self, refusal: ModelRefusedError) -> None:
+        """Find out whether any provider's refusal was about tools.
+
+        Raises:
+            ToolsRefusedError: It was.
+        """
+        about_form = not isinstance(refusal, ContextOverflowError | ToolsRefusedError)
+        if about_form and refuses_tools(refusal.status, str(refusal)):
+            self.forget_tools()
+            raise ToolsRefusedError(str(refusal), status=refusal.status) from refusal
+
+
+class Adapting:
+    """One request, asked again by other rules for as long as its refusals say how."""
+
+    def __init__(self, endpoint: KnownEndpoint) -> None:
+        self._endpoint = endpoint
+        self._tried: list[tuple[WireRules, str]] = []
+
+    @property
+    def rules(self) -> WireRules:
+        """By which to ask next."""
+        return self._endpoint.rules
+
+    def after(
+        self, refusal: openai.APIStatusError, used: WireRules, parameters: Mapping[str, Any]
+    ) -> None:
+        """Change the rules so that the request may be asked again.
+
+        Args:
+            refusal: What the endpoint answered.
+            used: The rules of the refused request.
+            parameters: The refused request without its messages.
+
+        Raises:
+            ToolsRefusedError: It takes no tools: the request must be put in another way.
+            openai.APIStatusError: The refusal itself: there is nothing left to change.
+        """
+        words = f"{refusal.message} {refusal.body}"
+        self._tried.append((used, words))
+        tried = [rules for rules, _ in self._tried]
+        if self.rules not in tried:
+            return  # another request has learned meanwhile
+        changed = self._changed(refusal, words, parameters)
+        if changed is None or changed in tried:
+            self._forget_what_did_not_help(words)
+            raise refusal
+        self._endpoint.rules = changed
+        if changed.tools < used.tools:
+            raise ToolsRefusedError(
+                f"The model's endpoint takes no tools ({refusal.status_code}): {refusal.message}",
+                status=refusal.status_code,
+            ) from refusal
+        if changed.images < used.images:
+            raise refusal
+
+    def _changed(
+        self, refusal: openai.APIStatusError, words: str, parameters: Mapping[str, Any]
+    ) -> WireRules | None:
+        if isinstance(classify(refusal), ContextOverflowError):
+            return None
+        return adapted(self.rules, refusal.status_code, words, parameters)
+
+    def _forget_what_did_not_help(self, words: str) -> None:
+        """Take the last change back if the endpoint says the same as before it."""
+        if len(self._tried) > 1 and self._tried[-2][1] == words:
+            self._endpoint.rules = self._tried[-2][0]
+
+
+_ENDPOINTS: dict[tuple[str, str, WireRules], KnownEndpoint] = {}
+
+
+def endpoint_at(base_url: str, model: str, given: Mapping[str, Any] | None = None) -> KnownEndpoint:
+    """Return what is known of a model at an address; all who ask share it.
+
+    Args:
+        base_url: The address, with `/v1`.
+        model: The name that it knows.
+        given: Flags of `WireRules` that the config file sets.
+    """
+    rules = rules_for(base_url, given)
+    return _ENDPOINTS.setdefault((base_url, model, rules), KnownEndpoint(rules))
+
+
+def forget_endpoints() -> None:
+    """Forget what was learned: who asks anew begins anew."""
+    _ENDPOINTS.clear()
