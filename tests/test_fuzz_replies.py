@@ -260,18 +260,15 @@ def written_in(message: dict[str, Any]) -> Iterator[str]:
 
 
 def unescaped(text: str) -> str:
+    """Undo escapes as JSON and Python have them; a backslash that escapes nothing stays."""
     plain = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-    pairs = re.sub(
-        r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})",
-        lambda m: bytes.fromhex(m[1] + m[2]).decode("utf-16-be"),
+    once = re.sub(
+        r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-f]{2})|([\\/\"'bfnrt]))",
+        lambda m: chr(int(m[1] or m[2], 16)) if m[1] or m[2] else plain.get(m[3], m[3]),
         text,
     )
-    return re.sub(
-        r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-f]{2})|([^ux]))",
-        lambda m: chr(int(m[1] or m[2], 16)) if m[1] or m[2] else plain.get(m[3], m[3]),
-        pairs,
-        flags=re.DOTALL,
-    )
+    # Joins the halves of a character that were escaped one by one.
+    return once.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def quoted(text: str) -> set[str]:

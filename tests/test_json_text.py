@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graph_agent.json_text import find_objects
+from graph_agent.json_text import find_objects, scan
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -107,6 +107,42 @@ def test_an_object_inside_a_broken_one_is_never_taken_for_it(data: dict[str, Any
 )
 def test_find_objects(text: str, found: list[dict[str, Any]]) -> None:
     assert find_objects(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "sound"),
+    [
+        pytest.param('{"a": 1}', True, id="valid"),
+        pytest.param('{"a": "b", "n": [1, 2,],}', True, id="trailing commas"),
+        pytest.param("{'a': 'it\\'s', 'b': None, 'c': (1,)}", True, id="Python"),
+        pytest.param('{"a": 1.50, // so\n "b": "x // y"}', True, id="comments"),
+        pytest.param('{"a": "He said "no"."}', True, id="unescaped quotes"),
+        pytest.param(r'{"a": "\ud83d\ude00 "b""}', True, id="half characters"),
+        pytest.param("{a: 1, b: two}", True, id="bare words"),
+        pytest.param('{"a": "b', False, id="ends inside a text"),
+        pytest.param('{"a": {"b": 1}', False, id="ends without its brace"),
+        pytest.param('{"a": 12', False, id="ends within a number"),
+        pytest.param('{"a": }', False, id="a value is missing"),
+        pytest.param('{"a": 1, ...}', False, id="left out by the model"),
+        pytest.param('{"a": """x"""}', False, id="three quotes"),
+    ],
+)
+def test_only_what_was_read_whole_and_without_a_guess_is_sound(text: str, *, sound: bool) -> None:
+    assert [found.sound for found in scan(f"So: {text}")] == [sound]
+
+
+@pytest.mark.parametrize("text", ["{'q': {1, 2}}", "{'q': b'x'}", "{'q': 1+2j}", "{'q': ...}"])
+def test_python_that_json_cannot_hold_is_not_read(text: str) -> None:
+    assert scan(text) == []
+
+
+@settings(max_examples=50)
+@given(data=OBJECTS.filter(bool))
+@example(data=TRICKY)
+def test_no_part_of_an_object_is_sound(data: dict[str, Any]) -> None:
+    text = json.dumps(data)
+
+    assert not any(found.sound for end in range(1, len(text)) for found in scan(text[:end]))
 
 
 @settings(max_examples=50)

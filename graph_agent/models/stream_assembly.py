@@ -39,7 +39,7 @@ class EventStream(openai.AsyncStream[object]):
         """Yield the pieces of a reply, and close the connection after the last.
 
         Args:
-            idle_timeout: Seconds that may pass between two.
+            idle_timeout: Seconds that may pass between two; the first may take longer.
 
         Raises:
             ModelUnavailableError: A piece was cut, or is none.
@@ -47,10 +47,14 @@ class EventStream(openai.AsyncStream[object]):
         """
         async with self:
             pieces = aiter(self)
+            # Until the first one the prompt is read, which takes a small machine minutes: that is
+            # for the time-out of the whole call.
+            patience: float | None = None
             while True:
                 try:
-                    async with asyncio.timeout(idle_timeout):
+                    async with asyncio.timeout(patience):
                         piece = await anext(pieces, None)
+                    patience = idle_timeout
                 except ValueError as error:
                     raise ModelUnavailableError(BROKEN_OFF) from error
                 if piece is None:

@@ -173,7 +173,7 @@ async def test_reasoning_of_a_whole_reply_is_kept_apart(connect: Connect) -> Non
 @pytest.mark.parametrize(
     "silence",
     [
-        pytest.param(Silence(), id="after the headers"),
+        pytest.param(Silence([{"role": "assistant"}]), id="before any text"),
         pytest.param(Silence([{"content": "a"}]), id="after text"),
     ],
 )

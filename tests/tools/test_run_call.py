@@ -8,7 +8,13 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException, tool
+from langchain_core.tools import (
+    BaseTool,
+    InjectedToolCallId,
+    StructuredTool,
+    ToolException,
+    tool,
+)
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import InjectedState, ToolRuntime
@@ -198,6 +204,85 @@ async def test_arguments_that_do_not_fit_are_named() -> None:
         "Error: the arguments of `add` do not fit: a: Input should be a valid integer, unable to "
         "parse string as an integer; b: Field required. Correct them."
     )
+
+
+SERVERS_SCHEMA = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}, "tags": {"type": "array"}},
+    "required": ["n"],
+}
+
+
+def echoing(schema: dict[str, Any] | None) -> BaseTool:
+    async def echo(**args: Any) -> dict[str, Any]:
+        return args
+
+    return StructuredTool(name="echo", description="Echo.", args_schema=schema, coroutine=echo)
+
+
+class Echo(BaseTool):
+    """A tool that is a class and takes anything."""
+
+    name: str = "echo"
+    description: str = "Echo."
+
+    def _run(self, **args: Any) -> dict[str, Any]:
+        return args
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "text"),
+    [
+        pytest.param(
+            echoing(SERVERS_SCHEMA), {"n": "3", "tags": "[1]"}, '{"n":3,"tags":[1]}', id="fits"
+        ),
+        pytest.param(
+            echoing(SERVERS_SCHEMA),
+            {"n": 3, "more": 1},
+            '{"n":3}\n\n(`echo` takes no `more`: left out.)',
+            id="unknown",
+        ),
+        pytest.param(
+            echoing(SERVERS_SCHEMA),
+            {"tags": 1},
+            "Error: the arguments of `echo` do not fit: tags: 1 is not of type 'array'; "
+            "'n' is a required property. Correct them.",
+            id="unfit",
+        ),
+        pytest.param(echoing({"type": "object"}), {"x": "3"}, '{"x":"3"}', id="any"),
+        pytest.param(Echo(), {"x": "3"}, '{"x":"3"}', id="class that takes any"),
+        pytest.param(
+            Listing(found=["a"]),
+            {"x": 1},
+            '["a"]\n\n(`listing` takes no `x`: left out.)',
+            id="class",
+        ),
+    ],
+)
+async def test_arguments_are_fitted_also_where_langchain_checks_nothing(
+    tool: BaseTool, args: dict[str, Any], text: str
+) -> None:
+    assert (await run(tool, args)).content == text
+
+
+async def test_blocks_keep_the_note_about_what_was_left_out() -> None:
+    def draw() -> list[dict[str, str]]:
+        """Draw."""
+        return [{"type": "text", "text": "done"}]
+
+    message = await run(StructuredTool.from_function(draw, response_format="content"), {"x": 1})
+
+    assert "(`draw` takes no `x`: left out.)" in str(message.content)
+
+
+async def test_what_is_injected_cannot_be_given_by_the_model() -> None:
+    def look(notes: Annotated[str, InjectedState("notes")]) -> str:
+        """Look."""
+        return notes
+
+    message = await run(look, {"notes": "mine"})
+
+    assert message.content == "from state\n\n(`look` takes no `notes`: left out.)"
 
 
 async def test_calls_that_cannot_run_say_what_to_do() -> None:
