@@ -184,6 +184,10 @@ def _is_faithful(text: str, mended: object) -> bool:
 
 def _content(text: str) -> str:
     plain = ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else " ", text)
+    # Two halves that were written as escapes are one character.
+    plain = plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    # Halves of a character that were escaped one by one become one.
+    plain = plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     plain = NUMBER.sub(lambda match: repr(float(match[0])), plain)
     return NO_CONTENT.sub("", plain).lower().replace("none", "null")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import settings
 
 from graph_agent import ModelRegistry, ReActAgent, Settings
 from graph_agent.events import WireEvent
@@ -17,6 +18,10 @@ from graph_agent.testing import StrictEndpoint, check_events
 from graph_agent.testing.profiles import Profile
 from graph_agent.testing.replies import Reply, Responder
 from graph_agent.tools.registry import Tool
+
+# The same examples each time, and no time limit: a busy machine must not fail a test.
+settings.register_profile("ours", deadline=None, derandomize=True)
+settings.load_profile("ours")
 
 
 @pytest.fixture

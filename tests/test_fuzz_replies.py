@@ -263,8 +263,8 @@ def unescaped(text: str) -> str:
     """Undo escapes as JSON and Python have them; a backslash that escapes nothing stays."""
     plain = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
     once = re.sub(
-        r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-f]{2})|([\\/\"'bfnrt]))",
-        lambda m: chr(int(m[1] or m[2], 16)) if m[1] or m[2] else plain.get(m[3], m[3]),
+        r"\\(?:(u[0-9a-fA-F]{4}|U000[0-9a-f]{5}|x[0-9a-f]{2})|([\\/\"'bfnrt]))",
+        lambda m: chr(int(m[1][1:], 16)) if m[1] else plain.get(m[2], m[2]),
         text,
     )
     # Joins the halves of a character that were escaped one by one.

@@ -136,13 +136,12 @@ def test_python_that_json_cannot_hold_is_not_read(text: str) -> None:
     assert scan(text) == []
 
 
-@settings(max_examples=50)
-@given(data=OBJECTS.filter(bool))
-@example(data=TRICKY)
-def test_no_part_of_an_object_is_sound(data: dict[str, Any]) -> None:
+@settings(max_examples=200)
+@given(data=OBJECTS.filter(bool), share=st.floats(0, 1, exclude_max=True))
+def test_no_part_of_an_object_is_sound(data: dict[str, Any], share: float) -> None:
     text = json.dumps(data)
 
-    assert not any(found.sound for end in range(1, len(text)) for found in scan(text[:end]))
+    assert not any(found.sound for found in scan(text[: int(len(text) * share)]))
 
 
 @settings(max_examples=50)

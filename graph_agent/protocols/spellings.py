@@ -1,6 +1,7 @@
 """Finds the objects of a reply that may be calls, in the notations that models were trained on."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,8 @@ TAGGED = re.compile(
     r"(?:[\[\s`]|json)*+\Z"
 )
 """What stands before a whole call: Qwen, Hermes, Granite, Llama, Mistral."""
+SIGNS = ("<", "[", "`", ":", "to=")
+"""One of these is in every notation."""
 FENCED = re.compile(r"```\w*+\s*+\[?\s*+\Z")
 IN_TAGS = re.compile(
     rf"<(?:function=|invoke name=\"|tool_call>(?=\s*+{NAME}\s*+<arg_key>))\s*+(?P<name>{NAME})\"?>?"
@@ -30,8 +33,8 @@ IN_TAGS = re.compile(
 )
 """A call whose arguments are tags as well: Qwen Coder, MiniMax, GLM."""
 PARAMETER = re.compile(
-    r"<parameter(?:=|\s+name=\")(?P<key>[\w.-]+)\"?>\n?(?P<value>.*?)\n?</parameter>\s*+"
-    r"|<arg_key>(?P<other>.*?)</arg_key>\s*+<arg_value>(?P<given>.*?)</arg_value>\s*+",
+    r"\s*+<parameter(?:=|\s+name=\")(?P<key>[\w.-]+)\"?>\n?(?P<value>.*?)\n?</parameter>\s*+"
+    r"|\s*+<arg_key>(?P<other>.*?)</arg_key>\s*+<arg_value>(?P<given>.*?)</arg_value>\s*+",
     re.DOTALL,
 )
 BETWEEN = re.compile(
@@ -64,17 +67,20 @@ def spelled(text: str) -> list[Spelled]:
     [{'name': 'add', 'arguments': {'a': 1}}]
     """
     tagged = list(_in_tags(text)) if "<" in text else []
-    objects = [_placed(found, text) for found in scan(text)]
-    outside = [
-        item
-        for item in objects
-        if not any(tag.start < item.end and item.start < tag.end for tag in tagged)
-    ]
+    starts = [tag.start for tag in tagged]
+
+    def is_in_tags(item: Spelled) -> bool:
+        before = bisect_left(starts, item.end)
+        return before > 0 and item.start < tagged[before - 1].end
+
+    objects = (_placed(found, text) for found in scan(text))
+    outside = [item for item in objects if not is_in_tags(item)]
     return _outermost(sorted([*outside, *tagged], key=lambda item: item.start), text)
 
 
 def _placed(found: Found, text: str) -> Spelled:
     before = text[max(0, found.start - LOOK_BACK) : found.start]
+    before = before if any(sign in before for sign in SIGNS) else ""
     data, start, name = found.data, found.start, NAMED.search(before)
     if name:
         data = {"name": name["name"], "arguments": found.data}
@@ -92,12 +98,15 @@ def _placed(found: Found, text: str) -> Spelled:
 
 def _in_tags(text: str) -> Iterator[Spelled]:
     for match in IN_TAGS.finditer(text):
-        pairs = PARAMETER.finditer(match["body"])
-        args = {str(p["key"] or p["other"]): p["value"] or p["given"] or "" for p in pairs}
+        args, body, end = {}, match["body"], 0
+        while parameter := PARAMETER.match(body, end):
+            name = str(parameter["key"] or parameter["other"])
+            args[name] = parameter["value"] or parameter["given"] or ""
+            end = parameter.end()
         yield Spelled(
             {"name": match["name"], "arguments": args},
             *match.span(),
-            sound=bool(match["close"]) and not PARAMETER.sub("", match["body"]).strip(),
+            sound=bool(match["close"]) and not body[end:].strip(),
             marked=True,
             fenced=False,
             outermost=False,
@@ -108,11 +117,13 @@ def _outermost(items: list[Spelled], text: str) -> list[Spelled]:
     """Mark the items that a text begins or ends with; neighbours of theirs are so too."""
     ends = [0, *(item.end for item in items)]
     starts = [*(item.start for item in items), len(text)]
-    gaps = [
-        BETWEEN.fullmatch(text, end, max(end, start)) is not None
-        for end, start in zip(ends, starts, strict=True)
+    words = [
+        number
+        for number, (end, start) in enumerate(zip(ends, starts, strict=True))
+        if not BETWEEN.fullmatch(text, end, max(end, start))
     ]
+    first, last = (words[0], words[-1]) if words else (len(items), -1)
     return [
-        replace(item, outermost=all(gaps[: number + 1]) or all(gaps[number + 1 :]))
+        replace(item, outermost=number < first or number >= last)
         for number, item in enumerate(items)
     ]

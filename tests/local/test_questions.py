@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from graph_agent import ReActAgent
+from graph_agent import ModelRegistry, ReActAgent
+from graph_agent.models.spec import ModelSpec, PartialAbilities
 from tests.local.checker import is_raw_call, passes, read_questions
 from tests.local.tools import TOOLS
 
@@ -16,11 +17,20 @@ WANTED = 14
 pytestmark = [pytest.mark.anyio, pytest.mark.local]
 
 
+@pytest.mark.parametrize(
+    "claims_tools",
+    [
+        pytest.param(False, id="in JSON mode"),
+        pytest.param(True, id="told that it calls tools, which it must find out"),
+    ],
+)
 async def test_the_embedded_model_answers_most_questions(
-    capsys: pytest.CaptureFixture[str],
+    claims_tools: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows, right, raw = [], 0, []
-    async with ReActAgent(model="local", tools=TOOLS, database="memory:") as agent:
+    abilities = PartialAbilities(tool_call=True) if claims_tools else PartialAbilities()
+    models = ModelRegistry({"small": ModelSpec(provider="local", abilities=abilities)})
+    async with ReActAgent("small", TOOLS, models=models, database="memory:") as agent:
         for question in QUESTIONS:
             start = time.perf_counter()
             result = await agent.run(question.text)

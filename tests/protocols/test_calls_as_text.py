@@ -57,7 +57,7 @@ def test_what_is_an_answer(text: str) -> None:
         pytest.param('{"type": "final_answer", "answer": "It is', "It is", id="cut answer"),
         pytest.param(f'{{"type": "final_answer", "answer": "3"}} {CALL}', "", id="beside a call"),
         pytest.param(
-            r'{"type": "final_answer", "answer": "{\"type\": \"final_answer\", \"answer\": \"3\"}"}',
+            r'{"answer": "{\"type\": \"final_answer\", \"answer\": 3}", "type": "final_answer"}',
             "3",
             id="within an answer",
         ),
@@ -87,11 +87,11 @@ def test_the_words_before_a_call_are_kept(tools: ToolRegistry) -> None:
         "[a ",
     ],
 )
-def test_a_megabyte_of_garbage_takes_no_noticeable_time(piece: str) -> None:
-    text = piece * (1_000_000 // len(piece))
+def test_garbage_takes_no_noticeable_time(piece: str) -> None:
+    text = piece * (200_000 // len(piece))
     started = time.process_time()
 
     is_raw_call(text)
 
-    # Square time takes minutes.
-    assert time.process_time() - started < 10
+    # 0.01 to 0.6 on the slow machine where this was written; square time takes a minute.
+    assert time.process_time() - started < 5

@@ -250,7 +250,7 @@ class Echo(BaseTool):
             id="unfit",
         ),
         pytest.param(echoing({"type": "object"}), {"x": "3"}, '{"x":"3"}', id="any"),
-        pytest.param(Echo(), {"x": "3"}, '{"x":"3"}', id="class that takes any"),
+        pytest.param(Echo(), {"x": "3"}, '{"x": "3"}', id="class that takes any"),
         pytest.param(
             Listing(found=["a"]),
             {"x": 1},
