@@ -82,7 +82,7 @@ def test_a_signal_cancels_the_run_and_keeps_the_thread(
     assert events[2]["data"]["code"] == "cancelled"
     assert errors == "cancelled: `graph-agent resume t` goes on with it.\n"
     assert (after.exit_code, after.stdout) == (0, "Still here.\n")
-    assert contents(endpoint, 1) == ["One?", "Two?"]
+    assert contents(endpoint, 1) == ["One?\n\nTwo?"]
 
 
 def test_a_terminal_shows_calls_the_answer_and_the_thread(terminal: OpenTerminal) -> None:
@@ -132,7 +132,7 @@ def test_chat_adds_what_is_typed_meanwhile_and_outlives_ctrl_c(terminal: OpenTer
     assert code == 0
     assert "» Be brief." in screen.shown
     assert "Be brief." in contents(endpoint, 1)[-1]
-    assert contents(endpoint, 3)[-2:] == ["Two?", "Three?"]
+    assert contents(endpoint, 3)[-1] == "Two?\n\nThree?"
 
 
 def test_serve_says_when_it_answers_and_ends_its_runs_when_told(cli: RunCli) -> None:
