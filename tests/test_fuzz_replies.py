@@ -189,10 +189,13 @@ def bodies(draw: st.DrawFn, message: st.SearchStrategy[dict[str, Any]]) -> dict[
     return {"choices": [{"message": draw(message), "finish_reason": reason}]}
 
 
-def run(body: dict[str, Any], *, native: bool) -> tuple[list[Any], list[dict[str, Any]]]:
-    """Return the events of a run that begins with this reply, and what the tools were given."""
+def run(
+    body: dict[str, Any], times: int, *, native: bool
+) -> tuple[list[Any], list[dict[str, Any]]]:
+    """Return the events of a run that begins with such replies, and what the tools were given."""
     tools = Tools()
-    model = ScriptedChatModel(replies=[read_reply(body), *[DONE] * 9], tool_calling=native)
+    replies = [read_reply(body) for _ in range(times)]
+    model = ScriptedChatModel(replies=[*replies, *[DONE] * 9], tool_calling=native)
     graph = build_graph(
         model, [tools.save, tools.count], synthesis="never", database="memory:", max_iterations=9
     )
@@ -211,7 +214,9 @@ def test_no_reply_breaks_a_run_or_makes_arguments_up(data: st.DataObject, *, nat
     message = as_text() | by_the_api() if native else as_text()
     body = data.draw(bodies(message))
 
-    events, ran = run(body, native=native)
+    times = data.draw(st.sampled_from([1, 3]))
+
+    events, ran = run(body, times, native=native)
 
     assert [event["event"] for event in events][-2:] == ["done", "end"]
     assert not is_raw_call(events[-2]["data"]["answer"])
@@ -263,7 +268,7 @@ def unescaped(text: str) -> str:
     """Undo escapes as JSON and Python have them; a backslash that escapes nothing stays."""
     plain = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
     once = re.sub(
-        r"\\(?:(u[0-9a-fA-F]{4}|U000[0-9a-f]{5}|x[0-9a-f]{2})|([\\/\"'bfnrt]))",
+        r"\\(?:(u[0-9a-fA-F]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4}|x[0-9a-f]{2})|([\\/\"'bfnrt]))",
         lambda m: chr(int(m[1][1:], 16)) if m[1] else plain.get(m[2], m[2]),
         text,
     )

@@ -96,7 +96,10 @@ def read_arguments(arguments: object) -> dict[str, Any]:
     """
     if isinstance(arguments, str):
         # Raw line breaks inside strings are common and lose nothing: strict=False takes them.
-        arguments = json.loads(arguments, strict=False) if arguments.strip() else None
+        try:
+            arguments = json.loads(arguments, strict=False) if arguments.strip() else None
+        except RecursionError:
+            raise ValueError("the arguments are nested too deep") from None
     if arguments is None:
         return {}
     if not isinstance(arguments, dict):

@@ -157,3 +157,8 @@ def test_usage(usage: dict[str, Any] | None, expected: UsageMetadata | None) -> 
 )
 def test_arguments(arguments: object, args: dict[str, Any]) -> None:
     assert read_arguments(arguments) == args
+
+
+def test_arguments_nested_too_deep_are_no_arguments() -> None:
+    with pytest.raises(ValueError, match="nested too deep"):
+        read_arguments('{"q":' + "[" * 100_000)
