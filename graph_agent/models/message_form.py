@@ -17,10 +17,10 @@ from langchain_core.messages import (
 )
 
 from graph_agent.models.wire_rules import WireRules
+from graph_agent.prompts import IMAGE_LEFT_OUT
 
 FILLER = "…"
 """The text of a message that has none, where an endpoint insists on one."""
-NO_IMAGE = "[An image, which this model cannot be shown.]"
 SHORT_ID = 9
 """Letters and digits of a short call id."""
 
@@ -77,7 +77,7 @@ def _content(message: BaseMessage, rules: WireRules) -> str | list[Any]:
     blocks = [_block(block, rules) for block in message.content]
     if rules.content_lists:
         return blocks
-    return "\n\n".join(str(block.get("text", NO_IMAGE)) for block in blocks)
+    return "\n\n".join(str(block.get("text", IMAGE_LEFT_OUT)) for block in blocks)
 
 
 def _block(block: str | dict[str, Any], rules: WireRules) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _block(block: str | dict[str, Any], rules: WireRules) -> dict[str, Any]:
         return {"type": "text", "text": block}
     wire = convert_to_openai_data_block(block) if is_data_content_block(block) else block
     if wire.get("type") == "image_url" and not rules.images:
-        return {"type": "text", "text": NO_IMAGE}
+        return {"type": "text", "text": IMAGE_LEFT_OUT}
     return wire
 
 

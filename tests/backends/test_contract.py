@@ -169,6 +169,11 @@ async def test_what_was_stored_is_there_after_reopening(database: str) -> None:
 async def test_several_may_open_an_empty_database_at_once(database: str) -> None:
     opened = await asyncio.gather(*(open_backend(database) for _ in range(4)))
 
+    for number, backend in enumerate(opened):
+        await ThreadList(backend.store).touch(f"thread {number}")
+    listed = [await ThreadList(backend.store).newest() for backend in opened]
     for backend in opened:
-        await ThreadList(backend.store).touch("t")
         await backend.close()
+
+    newest_first = [f"thread {number}" for number in reversed(range(4))]
+    assert [[info.thread_id for info in each] for each in listed] == [newest_first] * 4

@@ -95,12 +95,12 @@ ACTS, THINKS = AIMessage("x"), AIMessage("y", additional_kwargs={"reasoning_cont
         (
             {"content_lists": False},
             [HumanMessage([TEXT, PICTURE])],
-            [user("t\n\n[An image, which this model cannot be shown.]")],
+            [user("t\n\n[image left out: this model reads no images]")],
         ),
         (
             {"images": False},
             [HumanMessage([PICTURE])],
-            [user([{"type": "text", "text": "[An image, which this model cannot be shown.]"}])],
+            [user([{"type": "text", "text": "[image left out: this model reads no images]"}])],
         ),
         ({}, [calling(reasoning="r")], [assistant("")]),
         (
