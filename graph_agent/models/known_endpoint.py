@@ -8,6 +8,7 @@ import openai
 
 from graph_agent.errors import ContextOverflowError, ModelRefusedError, ToolsRefusedError
 from graph_agent.models.adaptation import adapted, refuses_tools
+from graph_agent.models.calibration import Calibration
 from graph_agent.models.failures import classify
 from graph_agent.models.wire_rules import WireRules, rules_for
 
@@ -21,6 +22,10 @@ class KnownEndpoint:
     def __init__(self, rules: WireRules | None = None) -> None:
         self.rules = rules or WireRules()
         """As they are known now; they change with what is refused."""
+        self.calibration = Calibration()
+        """How far off our count of a prompt's tokens is there."""
+        self.window: int | None = None
+        """Tokens of its window where it refused a prompt that should have fit; None: as set."""
 
     def expect_tools(self) -> None:
         """Raise what the endpoint said when it refused tools, if it did.
@@ -30,8 +35,8 @@ class KnownEndpoint:
         """
         if not self.rules.tools:
             raise ToolsRefusedError(
-                "The model's endpoint takes no tools, as it said before. Set "
-                "`abilities = { tool_call = false }` for the model in graph-agent.toml.",
+                "The model's endpoint took no tools before, or its model wrote its calls as text. "
+                "Set `abilities = { tool_call = false }` for the model in graph-agent.toml.",
                 status=400,
             )
 

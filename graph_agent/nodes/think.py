@@ -68,7 +68,9 @@ async def _asked(view: Sequence[BaseMessage], state: AgentState, deps: Deps) -> 
 
 
 def _forget_tools(model: LanguageModel) -> None:
-    model.abilities = model.abilities.model_copy(update={"tool_call": False})
+    """Remember it for the endpoint: whoever asks it next begins in JSON mode."""
+    model.endpoint.forget_tools()
+    model.learn()
 
 
 def _unselected(move: Move, state: AgentState, deps: Deps) -> list[str]:
