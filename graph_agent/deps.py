@@ -4,10 +4,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from langchain_core.messages import SystemMessage
 from langgraph.runtime import Runtime
 
 from graph_agent.context.budget import message_cap, prompt_budget
+from graph_agent.context.prompt import prompt_of
+from graph_agent.context.view import Caps
 from graph_agent.errors import ConfigError
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
@@ -116,12 +117,15 @@ class Deps:
     @property
     def budget(self) -> int:
         """Tokens that a prompt may take."""
-        return prompt_budget(self.model, self.settings)
+        budget = prompt_budget(self.model, self.settings)
+        return min(budget, self.model.endpoint.prompt_limit or budget)
 
     @property
-    def message_cap(self) -> int:
-        """Tokens that one message may take."""
-        return message_cap(self.budget, self.settings)
+    def caps(self) -> Caps:
+        """Tokens that parts of a prompt may take."""
+        budget = self.budget
+        pinned = int(budget * self.settings.pinned_share)
+        return Caps(message=message_cap(budget, self.settings), pinned=pinned)
 
     def protocol(self, state: AgentState) -> TurnProtocol:
         """Return how the model is asked, with the tools on offer; made once for each set."""
@@ -144,7 +148,7 @@ class Deps:
 
     def _system(self, state: AgentState) -> str:
         """Join our system prompt and a caller's system messages: endpoints take only one."""
-        further = [m.text for m in state.messages if isinstance(m, SystemMessage)]
+        further = prompt_of(state, self.caps).system
         return "\n\n".join([self.settings.system_prompt, *further])
 
 

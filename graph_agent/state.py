@@ -106,6 +106,8 @@ class AgentState(AgentInput):
     """Messages before this index are left out of the prompt, but the question and pinned ones."""
     shrunk: int = 0
     """Tool results before this index are shown as little more than a mark."""
+    cap: int = 0
+    """Tokens that one message may take where nothing else made the prompt fit; 0: as usual."""
     summary: str = ""
     """What stood before the cut, in short; each summary replaces the one before it."""
     usage: RunUsage | None = None
@@ -130,6 +132,7 @@ class Update(TypedDict, total=False):
     held: Sequence[BaseMessage]
     cut: int
     shrunk: int
+    cap: int
     summary: str
     usage: RunUsage
     answer: str
@@ -138,13 +141,14 @@ class Update(TypedDict, total=False):
     stop_reason: StopReason | None
 
 
-Kind = Literal["interrupt", "reformat", "unreadable", "answer"]
+Kind = Literal["interrupt", "reformat", "reminder", "check", "unreadable", "answer"]
 
 
 def marked(message: BaseMessage) -> Kind | None:
     """Say what a message is, where it is not what its role says.
 
     `interrupt`: the user's words from the queue; `reformat`: our request to write JSON;
+    `reminder`, `check`: ours as well, of the goal, and whether the answer is complete;
     `unreadable`: a reply that JSON mode could not read; `answer`: what the user was shown.
     """
     kind: Kind | None = message.additional_kwargs.get("kind")

@@ -1,6 +1,7 @@
 """Makes a prompt fit again: old results shrink, then old exchanges are summed up or left out.
 
-Nothing is deleted. What comes out are marks (`cut`, `shrunk`, `summary`) that the view is built by.
+Nothing is deleted. What comes out are marks (`cut`, `shrunk`, `summary`, `cap`) that the prompt is
+built by.
 """
 
 import logging
@@ -8,15 +9,16 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from graph_agent.context.prompt import prompt_of
+from graph_agent.context.shortening import clipped
 from graph_agent.context.summary import summarized
-from graph_agent.context.tokens import message_tokens
 from graph_agent.context.trimming import cut_point, last_messages_cut, shrunk_point
-from graph_agent.context.view import prompt_view
-from graph_agent.errors import ModelError
+from graph_agent.context.view import Caps, pinned
+from graph_agent.errors import ContextOverflowError, ModelError
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.prompts import SummaryHint
 from graph_agent.settings import Settings
-from graph_agent.state import AgentState, said_by_user
+from graph_agent.state import AgentState
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +26,8 @@ WHOLE_EXCHANGES = 2
 """The newest exchanges with results, which never shrink."""
 SUMMARY_SHARE = 1 / 8
 """Share of the budget that the summary may take."""
+LEAST_CAP = 48
+"""Tokens of a message below which lowering the cap saves nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +38,8 @@ class Frame:
     """What a prompt may take."""
     overhead: int
     """What system prompt and tools take of it."""
-    message_cap: int
-    """What one message may take."""
+    caps: Caps
+    """What parts of it may take."""
     share: float
     """Share of the budget that a compaction aims for."""
 
@@ -51,7 +55,7 @@ class Frame:
 
     def size(self, state: AgentState) -> int:
         """Count what the messages take as they are shown."""
-        return sum(map(message_tokens, prompt_view(state, message_cap=self.message_cap)))
+        return prompt_of(state, self.caps).tokens
 
     def fits(self, state: AgentState) -> bool:
         """Tell whether the prompt is within the budget."""
@@ -72,6 +76,13 @@ async def compacted(
     Returns:
         The thread with new marks, and the summariser's replies (for their usage).
     """
+    smaller, replies = await _by_policy(replace(state, cap=0), frame, settings, model)
+    return _squeezed(smaller, frame), replies
+
+
+async def _by_policy(
+    state: AgentState, frame: Frame, settings: Settings, model: LanguageModel
+) -> tuple[AgentState, list[AIMessage]]:
     policy = settings.compaction
     if policy == "auto":
         state = replace(state, shrunk=shrunk_point(state, keep=WHOLE_EXCHANGES))
@@ -83,7 +94,7 @@ async def compacted(
     shorter = (
         _kept_last(state, frame, settings)
         if policy == "summarize"
-        else replace(state, cut=cut_point(state, room=room, message_cap=frame.message_cap))
+        else replace(state, cut=cut_point(state, room=room, caps=frame.caps))
     )
     summary, replies = await _summary(state, shorter.cut, frame, model)
     if summary:
@@ -99,38 +110,52 @@ def _kept_last(state: AgentState, frame: Frame, settings: Settings) -> AgentStat
 
 
 def _trimmed(state: AgentState, frame: Frame) -> AgentState:
-    cut = cut_point(state, room=frame.target, message_cap=frame.message_cap)
-    return replace(state, cut=cut)
+    return replace(state, cut=cut_point(state, room=frame.target, caps=frame.caps))
+
+
+def _squeezed(state: AgentState, frame: Frame) -> AgentState:
+    """Lower the cap of each message where what may not be left out does not fit as it is."""
+    cap = frame.caps.message
+    while not frame.fits(state) and cap > LEAST_CAP:
+        cap = max(LEAST_CAP, cap * 2 // 3)
+        state = replace(state, cap=cap)
+    return state
 
 
 async def _summary(
     state: AgentState, cut: int, frame: Frame, model: LanguageModel
 ) -> tuple[str, list[AIMessage]]:
-    """Sum up what lies between the old cut and the new; nothing where that fails."""
-    start = state.turn["start"]
-    leaving: list[BaseMessage] = [
-        message
-        for index, message in enumerate(state.messages[state.cut : cut], state.cut)
-        if index < start or not said_by_user(message)
-    ]
+    """Sum up what leaves the prompt with a new cut; nothing where that fails."""
+    leaving = _leaving(state, cut, frame.caps)
     if not leaving:
         return state.summary, []
-    hint: SummaryHint = "react_iteration" if cut > start else "general"
+    hint: SummaryHint = "react_iteration" if cut > state.turn["start"] else "general"
+    room = _room(model)
     try:
         return await summarized(
             model,
             state.summary,
             leaving,
             hint=hint,
-            room=_room(model),
-            cap=min(frame.summary_cap, _room(model) // 4),
+            room=room,
+            cap=min(frame.summary_cap, room // 4),
         )
     except ModelError as error:
+        if isinstance(error, ContextOverflowError):
+            model.endpoint.learn_overflow(room)
         # Leaving the old exchanges out without a summary keeps the run going.
         logger.warning("summing up failed, old exchanges are left out instead: %s", error)
         return "", []
 
 
+def _leaving(state: AgentState, cut: int, caps: Caps) -> list[BaseMessage]:
+    """List what is shown now and will not be; of what the user said, what is pinned no more."""
+    stays = {id(message) for message in pinned(state, cut, caps)}
+    shown = [*pinned(state, state.cut, caps), *state.messages[state.cut : cut]]
+    return [message for message in shown if id(clipped(message, caps.message)) not in stays]
+
+
 def _room(model: LanguageModel) -> int:
     """What a request to the summariser may take: its own window, less its reply."""
-    return max(model.context_size - model.max_output_tokens, model.context_size // 2)
+    room = max(model.context_size - model.max_output_tokens, model.context_size // 2)
+    return min(room, model.endpoint.prompt_limit or room)

@@ -2,35 +2,31 @@
 
 from graph_agent.context.exchanges import Exchange, exchanges
 from graph_agent.context.tokens import message_tokens
-from graph_agent.context.view import clipped, shown
+from graph_agent.context.view import Caps, pinned, shown
 from graph_agent.state import AgentState, said_by_user
 
 
-def cut_point(state: AgentState, *, room: int, message_cap: int) -> int:
+def cut_point(state: AgentState, *, room: int, caps: Caps) -> int:
     """Find the cut from which on the messages take at most `room` tokens.
 
-    What the user said in this run is shown wherever the cut is. Its newest exchange, which the
-    model has not seen yet, is never cut away.
+    What the user said in this run counts wherever the cut is, as far as it stays. The run's newest
+    exchange, and what follows it, the model has not seen yet: they are never cut away.
 
     Args:
         state: The thread.
         room: Tokens that messages may take.
-        message_cap: Tokens that one message may take.
+        caps: Tokens that parts of them may take.
 
     Returns:
         An index into `state.messages`, never before the present cut.
     """
-    start = state.turn["start"]
-    said = [message for message in state.messages[start:] if said_by_user(message)]
-    left = room - sum(message_tokens(clipped(message, message_cap)) for message in said)
-    cut, unseen = len(state.messages), True
+    start, cut, after, unseen = state.turn["start"], len(state.messages), 0, True
     for piece in reversed(list(exchanges(state.messages, state.cut))):
-        in_run = piece.start >= start
-        if not (in_run and said_by_user(piece.messages[0])):
-            left -= _size(piece, message_cap, shrunk=piece.start < state.shrunk)
-            if left < 0 and not (in_run and unseen):
-                return cut
-            unseen = False
+        after += _size(piece, caps.message, shrunk=piece.start < state.shrunk)
+        stays = sum(map(message_tokens, pinned(state, piece.start, caps)))
+        if after + stays > room and not (unseen and piece.start >= start):
+            return cut
+        unseen = unseen and said_by_user(piece.messages[0])
         cut = piece.start
     return state.cut
 
@@ -49,4 +45,4 @@ def shrunk_point(state: AgentState, *, keep: int) -> int:
 
 
 def _size(piece: Exchange, cap: int, *, shrunk: bool) -> int:
-    return sum(message_tokens(message) for message in shown(piece, cap, shrunk=shrunk))
+    return sum(map(message_tokens, shown(piece, cap, shrunk=shrunk)))

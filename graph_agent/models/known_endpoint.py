@@ -12,6 +12,9 @@ from graph_agent.models.calibration import Calibration
 from graph_agent.models.failures import classify
 from graph_agent.models.wire_rules import WireRules, rules_for
 
+OVERFLOW_SHARE = 0.6
+"""Share of a prompt that did not fit which the next one may take."""
+
 
 class KnownEndpoint:
     """One model at one address, and the rules by which it takes requests.
@@ -24,8 +27,9 @@ class KnownEndpoint:
         """As they are known now; they change with what is refused."""
         self.calibration = Calibration()
         """How far off our count of a prompt's tokens is there."""
-        self.window: int | None = None
-        """Tokens of its window where it refused a prompt that should have fit; None: as set."""
+        self.prompt_limit: int | None = None
+        """Tokens, by our count, that a prompt may take there; None: what is set up was never too
+        much."""
 
     def expect_tools(self) -> None:
         """Raise what the endpoint said when it refused tools, if it did.
@@ -43,6 +47,10 @@ class KnownEndpoint:
     def forget_tools(self) -> None:
         """Note that the endpoint takes no tools, or makes nothing of them."""
         self.rules = replace(self.rules, tools=False)
+
+    def learn_overflow(self, tokens: int) -> None:
+        """Note that a prompt of so many tokens, by our count, did not fit."""
+        self.prompt_limit = int(OVERFLOW_SHARE * min(tokens, self.prompt_limit or tokens))
 
     def learn_about_tools(self, refusal: ModelRefusedError) -> None:
         """Find out whether any provider's refusal was about tools.

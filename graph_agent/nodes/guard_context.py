@@ -3,7 +3,7 @@
 from langgraph.runtime import Runtime
 
 from graph_agent.context.compaction import Frame, compacted
-from graph_agent.context.view import prompt_view
+from graph_agent.context.prompt import prompt_of
 from graph_agent.deps import Deps
 from graph_agent.events import Compacted, emit
 from graph_agent.settings import RunOptions
@@ -14,24 +14,27 @@ from graph_agent.usage import add_usage, usage_of
 async def guard_context(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) -> Update:
     """Move the marks of compaction where the prompt takes more than the budget.
 
-    Reads `messages` and the marks. Writes `cut`, `shrunk` and `summary`, down to a target, so that
-    it does not happen at every step.
+    Reads `messages` and the marks. Writes `cut`, `shrunk`, `summary` and `cap`, down to a target,
+    so that it does not happen at every step.
     """
     deps = deps.for_run(runtime)
     frame = Frame(
         budget=deps.budget,
         overhead=deps.protocol(state).overhead(),
-        message_cap=deps.message_cap,
+        caps=deps.caps,
         share=deps.settings.compaction_target,
     )
     if deps.settings.compaction == "off" or frame.fits(state):
         return Update()
+    before = prompt_of(state, frame.caps).messages
     smaller, replies = await compacted(state, frame, deps.settings, deps.fast_model or deps.model)
-    before, after = (prompt_view(each, message_cap=deps.message_cap) for each in (state, smaller))
+    after = prompt_of(smaller, frame.caps).messages
     if before == after:
         return Update()
     emit(runtime.stream_writer, Compacted(original_messages=len(before), kept_messages=len(after)))
-    update = Update(cut=smaller.cut, shrunk=smaller.shrunk, summary=smaller.summary)
+    update = Update(
+        cut=smaller.cut, shrunk=smaller.shrunk, summary=smaller.summary, cap=smaller.cap
+    )
     if replies:
         update["usage"] = add_usage(state.usage, "compaction", usage_of(*replies))
     return update

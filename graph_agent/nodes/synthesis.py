@@ -9,12 +9,14 @@ from typing import Self
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langgraph.types import StreamWriter
 
+from graph_agent.context.tokens import message_tokens
 from graph_agent.deps import Deps
-from graph_agent.errors import ModelError, ModelUnavailableError
+from graph_agent.errors import ContextOverflowError, ModelError, ModelUnavailableError
 from graph_agent.events import AnswerDelta, AnswerReset, emit
 from graph_agent.nodes.fallback import switched_turn
 from graph_agent.nodes.limited import answer_time_left
 from graph_agent.nodes.shown_text import ShownText
+from graph_agent.nodes.smaller_prompt import MOST_SMALLER
 from graph_agent.plain_text import plain_text
 from graph_agent.state import AgentState, RunUsage, Turn
 from graph_agent.usage import add_usage, no_usage, usage_of
@@ -86,12 +88,20 @@ async def synthesis(
 async def _tried(
     written: Synthesis, state: AgentState, deps: Deps, write: StreamWriter, request: Request
 ) -> None:
-    started, may_begin_anew = deps.model.retry.clock(), True
-    while fault := await _fault_of_one_try(written, request(state, deps), deps, write, started):
+    started, may_begin_anew, smaller = deps.model.retry.clock(), True, MOST_SMALLER
+    while True:
+        messages = request(state, deps)
+        fault = await _fault_of_one_try(written, messages, deps, write, started)
+        if fault is None:
+            return
         written.take_back(write)
         logger.warning("the answer of model %s failed: %s", deps.model.name, fault)
         if deps.model.retry.is_late(started):
             return
+        if isinstance(fault, ContextOverflowError) and smaller:
+            smaller -= 1
+            deps.model.endpoint.learn_overflow(sum(map(message_tokens, messages)))
+            continue
         passing = isinstance(fault, ModelUnavailableError) and deps.model.retry.max_retries > 0
         if may_begin_anew and passing and written.begun:
             may_begin_anew = False

@@ -6,7 +6,7 @@ from dataclasses import replace
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.runtime import Runtime
 
-from graph_agent.context.view import prompt_view
+from graph_agent.context.prompt import prompt_of
 from graph_agent.deps import Deps
 from graph_agent.errors import ToolsRefusedError
 from graph_agent.events import ThinkingDone, ThinkingStart, emit
@@ -45,8 +45,10 @@ async def think(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) 
 
 async def _move(state: AgentState, deps: Deps) -> Move:
     """Ask, and once more where the model said nothing, or only thought."""
-    view = prompt_view(state, message_cap=deps.message_cap)
+    prompt = prompt_of(state, deps.caps)
+    view = prompt.messages
     move = await _asked(view, state, deps)
+    _calibrate(deps.model, deps.protocol(state).overhead() + prompt.tokens, move)
     if move.is_empty:
         again = await _asked([*view, HumanMessage(SAID_NOTHING)], state, deps)
         move = replace(again, replies=[*move.replies, *again.replies])
@@ -65,6 +67,13 @@ async def _asked(view: Sequence[BaseMessage], state: AgentState, deps: Deps) -> 
             raise
         _forget_tools(deps.model)
         return await deps.protocol(state).ask(deps.model, view)
+
+
+def _calibrate(model: LanguageModel, tokens: int, move: Move) -> None:
+    """Compare our count of the prompt with what the endpoint reports."""
+    reported = move.replies[0].usage_metadata
+    if reported is not None:
+        model.endpoint.calibration.observe(tokens, reported["input_tokens"])
 
 
 def _forget_tools(model: LanguageModel) -> None:

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graph_agent.context.exchanges import exchanges
+from graph_agent.context.prompt import prompt_of
 from graph_agent.context.tokens import message_tokens
 from graph_agent.context.trimming import cut_point
-from graph_agent.context.view import prompt_view
+from graph_agent.context.view import Caps
 from graph_agent.state import AgentState, said_by_user
 
 MakeState = Callable[..., AgentState]
-CAP = 200
+CAPS = Caps(message=200, pinned=10_000)
 
 
 def calling(number: int, results: int, length: int) -> list[BaseMessage]:
@@ -39,7 +40,7 @@ PIECES = st.one_of(
 
 
 def size(state: AgentState, cut: int) -> int:
-    view = prompt_view(replace(state, cut=cut), message_cap=CAP)
+    view = prompt_of(replace(state, cut=cut), CAPS).messages
     return sum(message_tokens(message) for message in view)
 
 
@@ -66,11 +67,11 @@ def test_a_cut_fits_wherever_one_does(
     unseen = [p.start for p in pieces if p.start > start and not said_by_user(p.messages[0])]
     allowed = [p.start for p in pieces if not unseen or p.start <= unseen[-1]]
 
-    cut = cut_point(state, room=room, message_cap=CAP)
+    cut = cut_point(state, room=room, caps=CAPS)
 
     assert cut in {state.cut, *allowed, len(messages)}
     assert size(state, cut) <= room or size(state, cut) == min(size(state, a) for a in allowed)
-    shown = prompt_view(replace(state, cut=cut), message_cap=CAP)
+    shown = prompt_of(replace(state, cut=cut), CAPS).messages
     assert [m for m in messages[start:] if said_by_user(m) and m not in shown] == []
 
 
@@ -86,16 +87,16 @@ def test_the_oldest_exchanges_go_first(make_state: MakeState, room: int, cut: in
     exchange = [calling(number, 1, 200) for number in range(3)]
     messages = [HumanMessage("q"), *exchange[0], *exchange[1], *exchange[2]]
 
-    assert cut_point(make_state(messages), room=room, message_cap=CAP) == cut
+    assert cut_point(make_state(messages), room=room, caps=CAPS) == cut
 
 
 def test_unseen_results_stay_although_a_message_came_after_them(make_state: MakeState) -> None:
     messages = [HumanMessage("q"), *calling(0, 1, 300), *calling(1, 1, 300), *interrupt(9)]
 
-    assert cut_point(make_state(messages), room=0, message_cap=CAP) == 3
+    assert cut_point(make_state(messages), room=0, caps=CAPS) == 3
 
 
 def test_it_never_goes_back(make_state: MakeState) -> None:
     messages = [HumanMessage("q"), *calling(0, 1, 9), *calling(1, 1, 9)]
 
-    assert cut_point(make_state(messages, cut=3), room=10_000, message_cap=CAP) == 3
+    assert cut_point(make_state(messages, cut=3), room=10_000, caps=CAPS) == 3

@@ -1,13 +1,14 @@
 """The cut moves only where the prompt is over the budget, and then far enough to last."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
+from graph_agent.context.prompt import prompt_of
 from graph_agent.context.tokens import message_tokens
-from graph_agent.context.view import prompt_view
 from graph_agent.deps import Deps
 from graph_agent.nodes import guard_context
 from graph_agent.state import AgentState, Turn
@@ -42,7 +43,7 @@ async def test_a_prompt_over_the_budget_is_cut_down_to_the_target(
     assert state.summary == "They talked."
     chat: Any = deps.model.chat
     assert update["usage"]["by_purpose"]["compaction"]["calls"] == len(chat.asked)
-    view = prompt_view(state, message_cap=deps.message_cap)
+    view = prompt_of(state, deps.caps).messages
     assert deps.protocol(state).overhead() + sum(map(message_tokens, view)) <= 2_000
     assert [event["data"] for event in stagehand.events] == [
         {"original_messages": 13, "kept_messages": len(view)}
@@ -50,12 +51,28 @@ async def test_a_prompt_over_the_budget_is_cut_down_to_the_target(
     assert await guard_context(state, stagehand.runtime, deps=deps) == {}
 
 
-async def test_where_nothing_can_be_cut_nothing_is_told(
+async def test_what_may_not_be_left_out_is_shown_shorter(
     make_deps: MakeDeps, stagehand: Any
 ) -> None:
     deps = make_deps(known=WINDOW, max_message_tokens=9_000)
     turn = Turn(run_id="r", start=0, started_at=0.0)
     state = AgentState(messages=[HumanMessage("word " * 5_000)], turn=turn)
+
+    update = await guard_context(state, stagehand.runtime, deps=deps)
+
+    assert update == {"cut": 0, "shrunk": 0, "summary": "", "cap": 2_666}
+    shown = prompt_of(replace(state, cap=2_666), deps.caps)
+    assert deps.protocol(state).overhead() + shown.tokens <= deps.budget
+    assert [event["event"] for event in stagehand.events] == ["compact"]
+
+
+async def test_where_nothing_can_be_cut_nothing_is_told(
+    make_deps: MakeDeps, stagehand: Any
+) -> None:
+    deps = make_deps(known=WINDOW)
+    turn = Turn(run_id="r", start=0, started_at=0.0)
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    state = AgentState(messages=[HumanMessage([image] * 9)], turn=turn)
 
     assert await guard_context(state, stagehand.runtime, deps=deps) == {}
     assert stagehand.events == []
