@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
@@ -23,6 +24,7 @@ ParseFn = Callable[[Raw], T]
 """Turns data into a domain object; a ValueError rejects them."""
 RegexFallback = Callable[[str], Raw | None]
 """Reads data from a text that holds no fitting JSON."""
+Model = LanguageModel | BaseChatModel
 _MISSING: Any = object()
 
 
@@ -46,7 +48,7 @@ class StructuredCallResult(Generic[T]):
 
 @overload
 async def structured_llm_call(
-    model: LanguageModel,
+    model: Model,
     messages: Sequence[BaseMessage],
     schema: Schema,
     *,
@@ -56,7 +58,7 @@ async def structured_llm_call(
 ) -> StructuredCallResult[T]: ...
 @overload
 async def structured_llm_call(
-    model: LanguageModel,
+    model: Model,
     messages: Sequence[BaseMessage],
     schema: Schema,
     *,
@@ -67,7 +69,7 @@ async def structured_llm_call(
 ) -> StructuredCallResult[T | D]: ...
 @overload
 async def structured_llm_call(
-    model: LanguageModel,
+    model: Model,
     messages: Sequence[BaseMessage],
     schema: type[M],
     *,
@@ -76,7 +78,7 @@ async def structured_llm_call(
 ) -> StructuredCallResult[M]: ...
 @overload
 async def structured_llm_call(
-    model: LanguageModel,
+    model: Model,
     messages: Sequence[BaseMessage],
     schema: type[M],
     *,
@@ -86,7 +88,7 @@ async def structured_llm_call(
 ) -> StructuredCallResult[M | D]: ...
 @overload
 async def structured_llm_call(
-    model: LanguageModel,
+    model: Model,
     messages: Sequence[BaseMessage],
     schema: Mapping[str, Any],
     *,
@@ -95,7 +97,7 @@ async def structured_llm_call(
 ) -> StructuredCallResult[Raw]: ...
 @overload
 async def structured_llm_call(
-    model: LanguageModel,
+    model: Model,
     messages: Sequence[BaseMessage],
     schema: Mapping[str, Any],
     *,
@@ -104,7 +106,7 @@ async def structured_llm_call(
     regex_fallback: RegexFallback | None = ...,
 ) -> StructuredCallResult[Raw | D]: ...
 async def structured_llm_call(
-    model: LanguageModel,
+    model: Model,
     messages: Sequence[BaseMessage],
     schema: Schema,
     *,
@@ -119,7 +121,7 @@ async def structured_llm_call(
     tried again at the same level and then raised.
 
     Args:
-        model: Who is asked.
+        model: Who is asked: a model of the registry, or any LangChain chat model.
         messages: The request, without any word about the form.
         schema: A pydantic model or a JSON schema of an object.
         name: What the data are called: letters, digits, `_` and `-`, at most 64.
@@ -138,6 +140,7 @@ async def structured_llm_call(
     if not messages:
         raise ConfigError("There is nothing to ask: `messages` is empty.")
     shape = shape_of(schema, name=name, parse_fn=parse_fn)
+    model = LanguageModel.of(model) if isinstance(model, BaseChatModel) else model
     attempt = Attempt(model=model, messages=messages, shape=shape, regex_fallback=regex_fallback)
     for level, ask in levels(model.abilities):
         try:
