@@ -3,8 +3,7 @@
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import aclosing
 from types import TracebackType
-from typing import Any, Self, cast
-from uuid import uuid4
+from typing import Any, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
@@ -17,26 +16,22 @@ from graph_agent.backends import Backend, given_backend, open_backend
 from graph_agent.bridge import iterate_sync, run_sync
 from graph_agent.deps import Deps
 from graph_agent.errors import ConfigError, ThreadNotFoundError
-from graph_agent.events import End, WireEvent
+from graph_agent.events import WireEvent
 from graph_agent.graph import compile_graph
-from graph_agent.interrupts import Interrupt, InterruptQueue
-from graph_agent.models.images import words_of
+from graph_agent.interrupts import Interrupt
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
-from graph_agent.nodes.reporting import failure
 from graph_agent.per_loop import OncePerLoop
 from graph_agent.question import Message, question, sendable
 from graph_agent.result import AgentResult as AgentResult
 from graph_agent.settings import RunOptions, Settings
-from graph_agent.state import AgentInput, AgentState
+from graph_agent.state import AgentState
 from graph_agent.structured.shape import Schema, checked_form
 from graph_agent.sync_graph import AgentGraph
 from graph_agent.threads import ThreadInfo, ThreadList, config_for
 from graph_agent.threads import new_thread_id as new_thread_id
 from graph_agent.tools.registry import Tool, ToolRegistry
-
-LAST_EVENTS = {"done", "error", "end"}
-"""Held back until the last step is saved, so that a client that saw them may go on at once."""
+from graph_agent.turns import LAST_EVENTS, Turns
 
 Opened = tuple[Backend, AgentGraph]
 """What one event loop uses."""
@@ -153,8 +148,14 @@ class ReActAgent:
                 yield event
 
     async def interrupt(self, thread_id: str, content: str) -> Interrupt:
-        """Add a message to the run in progress on a thread; it is answered in the same run."""
-        return await InterruptQueue(await self.store(), thread_id).put(content)
+        """Add a message to the run in progress on a thread; it is answered in the same run.
+
+        Raises:
+            NotRunningError: No run is in progress, in this process or another of the database.
+            ConfigError: The message is empty.
+        """
+        backend, _ = await self._opened.get()
+        return await backend.add_to_run(thread_id, content)
 
     async def resume(
         self,
@@ -263,49 +264,12 @@ class ReActAgent:
     async def _run(
         self, thread_id: str, message: HumanMessage | None, options: RunOptions | None
     ) -> AsyncGenerator[WireEvent]:
-        """Yield a run's events, then raise what ended it early.
-
-        The last events come when all is saved and the thread is free again.
-        """
+        """Yield a run's events, then raise what ended it early."""
         backend, graph = await self._opened.get()
-        last: list[WireEvent] = []
-        failed: Exception | None = None
-        async with backend.leases.hold(thread_id):
-            await ThreadList(backend.store).touch(thread_id, words_of(message) if message else "")
-            try:
-                async with aclosing(self._parts(graph, thread_id, message, options)) as events:
-                    async for event in events:
-                        if event["event"] in LAST_EVENTS:
-                            last.append(event)
-                        else:
-                            yield event
-            except Exception as error:  # noqa: BLE001 -- raised below, once the thread is free
-                failed = error
-        for event in _ending(last, failed):
-            yield event
-        if failed is not None:
-            raise failed
-
-    async def _parts(
-        self,
-        graph: AgentGraph,
-        thread_id: str,
-        message: HumanMessage | None,
-        options: RunOptions | None,
-    ) -> AsyncGenerator[WireEvent]:
-        """Yield what the nodes write; None for a message goes on from the last saved step."""
-        parts = graph.astream(
-            # Plain data: the input is checkpointed as it comes.
-            cast("AgentInput", {"messages": [message]}) if message else None,
-            config_for(thread_id, run_id=uuid4()),
-            context=options,
-            stream_mode="custom",
-            durability=self.settings.durability,
-            version="v2",
-        )
-        async with aclosing(cast("AsyncGenerator[Any]", parts)):
-            async for part in parts:
-                yield cast("WireEvent", part["data"])
+        turns = Turns(backend, graph, durability=self.settings.durability)
+        async with aclosing(turns.events(thread_id, message, options)) as events:
+            async for event in events:
+                yield event
 
     def _asked(self, message: Message, options: RunOptions | None) -> HumanMessage:
         """Make the user's message, and check that the run's model can be sent it."""
@@ -340,10 +304,3 @@ class ReActAgent:
 
 async def _close(opened: Opened) -> None:
     await opened[0].close()
-
-
-def _ending(last: list[WireEvent], failed: Exception | None) -> list[WireEvent]:
-    """Return a run's last events; a failure that no node told takes the place of a `done`."""
-    if failed is None or any(event["event"] == "error" for event in last):
-        return last
-    return [failure(failed).wire(), End().wire()]

@@ -9,6 +9,7 @@ GraphAgentError
 │   │   └── ToolsRefusedError       it takes no tools: ask in JSON mode
 │   └── StructuredOutputError   no reply held the data that were asked for
 ├── ThreadBusyError             a run is in progress on that thread
+├── NotRunningError             no run is in progress on that thread
 └── ThreadNotFoundError         no thread has that id
 
 A tool that fails is no error here: `act` hands its text to the model.
@@ -81,6 +82,18 @@ class ThreadBusyError(GraphAgentError):
     def __init__(self, thread_id: str) -> None:
         super().__init__(
             f"Thread {thread_id} is busy with a run. Wait until it ends, or send an interrupt."
+        )
+        self.thread_id = thread_id
+
+
+class NotRunningError(GraphAgentError):
+    """No run is in progress on that thread, so that nobody would read what is added to it."""
+
+    code = "not_running"
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(
+            f"No run is in progress on thread {thread_id}. Ask it a question instead, or resume it."
         )
         self.thread_id = thread_id
 

@@ -1,7 +1,8 @@
 """The queue by which people add messages to a run, in LangGraph's store.
 
 Any process or API client that reaches the store can put one in: namespace
-`("interrupts", thread_id)`, a key that sorts by time, and `{"content": text}`.
+`("interrupts", thread_id)`, a key that sorts by time, and `{"content": text}`. A message is queued,
+then taken (it is in the run's state), then acknowledged (a saved step holds it) and forgotten.
 """
 
 import time
@@ -48,7 +49,7 @@ class InterruptQueue:
         return interrupt
 
     async def pending(self) -> list[Interrupt]:
-        """List what is queued, oldest first."""
+        """List what is queued or taken and not yet acknowledged, oldest first."""
         items = await self._store.asearch(self._namespace, limit=MOST)
         found = [
             Interrupt(item.key, str(item.value.get("content", "")))
@@ -58,13 +59,31 @@ class InterruptQueue:
         ]
         return sorted(found, key=lambda interrupt: interrupt.id)
 
+    async def take(self, interrupts: list[Interrupt]) -> list[Interrupt]:
+        """Mark messages as taken into a run, so that they cannot be recalled any more.
+
+        They stay until they are acknowledged: only a saved step makes sure that they are kept.
+
+        Returns:
+            Those that were not recalled meanwhile.
+        """
+        taken = []
+        for interrupt in interrupts:
+            if await self._store.aget(self._namespace, interrupt.id) is not None:
+                value = {"content": interrupt.content, "taken": True}
+                await self._store.aput(self._namespace, interrupt.id, value, index=False)
+                taken.append(interrupt)
+        return taken
+
     async def acknowledge(self, ids: list[str]) -> None:
         """Forget messages that the thread's checkpoint holds; unknown ids do no harm."""
         for interrupt_id in ids:
             await self._store.adelete(self._namespace, interrupt_id)
 
     async def recall(self, interrupt_id: str) -> bool:
-        """Take a message back; False where it is no longer queued."""
-        queued = await self._store.aget(self._namespace, interrupt_id) is not None
+        """Take a message back; False where a run has taken it, or there is none."""
+        item = await self._store.aget(self._namespace, interrupt_id)
+        if item is None or item.value.get("taken"):
+            return False
         await self._store.adelete(self._namespace, interrupt_id)
-        return queued
+        return True

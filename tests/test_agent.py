@@ -285,10 +285,10 @@ async def test_a_thread_may_have_any_name(tmp_path: Path) -> None:
     model = ScriptedChatModel(replies=["Yes."] * len(names))
     async with ReActAgent(model, database=f"sqlite:///{tmp_path}/t.sqlite") as agent:
         for name in names:
-            await agent.interrupt(name, f"for {name}")
-            queued = await InterruptQueue(await agent.store(), name).pending()
-            assert [item.content for item in queued] == [f"for {name}"]
-            await InterruptQueue(await agent.store(), name).acknowledge([queued[0].id])
+            queue = InterruptQueue(await agent.store(), name)
+            put = await queue.put(f"for {name}")
+            assert await queue.pending() == [put]
+            await queue.acknowledge([put.id])
             assert (await agent.run("Hi", thread_id=name)).thread_id == name
 
         assert {info.thread_id for info in await agent.threads()} == set(names)

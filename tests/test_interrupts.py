@@ -41,7 +41,8 @@ async def test_messages_are_drained_together_in_order_and_once(
     set_stage: SetStage, speech: Any
 ) -> None:
     stage = set_stage([speech.calls(("look", {})), speech.final("draft"), "Answer."], [look])
-    put = [await stage.agent.interrupt("thread", f"message {number}") for number in range(120)]
+    queue = InterruptQueue(await stage.agent.store(), "thread")
+    put = [await queue.put(f"message {number}") for number in range(120)]
 
     events = await stage.ask("Go")
 
@@ -59,9 +60,10 @@ async def test_a_message_that_is_recalled_in_time_is_never_seen(
     set_stage: SetStage, speech: Any
 ) -> None:
     stage = set_stage([speech.final("Answer.")])
-    put = await stage.agent.interrupt("thread", "oh no")
+    queue = InterruptQueue(await stage.agent.store(), "thread")
+    put = await queue.put("oh no")
 
-    assert await InterruptQueue(await stage.agent.store(), "thread").recall(put.id)
+    assert await queue.recall(put.id)
 
     assert await stage.answer("Go") == "Answer."
     assert len(stage.endpoint.requests) == 1

@@ -16,6 +16,11 @@ CONNECT_TIMEOUT = 10
 TURN_INTERVAL = 0.05
 """Seconds between two looks at whether it is our turn."""
 
+HELD = """SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND (classid::bigint << 32 | objid::bigint) = %(key)s"""
+"""Finds who holds a lock by its key; the view shows the two halves of it."""
+
 LockFunction = Literal["pg_try_advisory_lock", "pg_advisory_unlock"]
 
 
@@ -43,6 +48,14 @@ class AdvisoryLeases:
                 yield
             finally:
                 await self._release(name)
+
+    async def held(self, thread_id: str) -> bool:
+        """Tell whether anybody holds the thread's lease just now."""
+        if await self._in_process.held(thread_id):
+            return True
+        connection = await self._connected()
+        cursor = await connection.execute(HELD, {"key": _key(f"thread {thread_id}")})
+        return await cursor.fetchone() is not None
 
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[None]:
@@ -94,7 +107,10 @@ class AdvisoryLeases:
 
 
 async def _call(connection: AsyncConnection[Any], function: LockFunction, name: str) -> bool:
-    key = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)
-    cursor = await connection.execute(f"SELECT {function}(%s)", (key,))
+    cursor = await connection.execute(f"SELECT {function}(%s)", (_key(name),))
     row = await cursor.fetchone()
     return row is not None and bool(row[0])
+
+
+def _key(name: str) -> int:
+    return int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)

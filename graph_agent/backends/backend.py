@@ -11,6 +11,8 @@ from langgraph.store.base.batch import AsyncBatchedBaseStore
 from langgraph.store.memory import InMemoryStore
 
 from graph_agent.backends.leases import Leases, MemoryLeases
+from graph_agent.errors import NotRunningError
+from graph_agent.interrupts import Interrupt, InterruptQueue
 
 
 async def _nothing() -> None:
@@ -25,6 +27,22 @@ class Backend:
     store: BaseStore
     leases: Leases
     close: Callable[[], Awaitable[None]] = _nothing
+
+    async def add_to_run(self, thread_id: str, content: str) -> Interrupt:
+        """Queue a message for the run in progress on a thread.
+
+        Raises:
+            NotRunningError: No run is in progress, in any process.
+            ConfigError: The message is empty.
+        """
+        queue = InterruptQueue(self.store, thread_id)
+        if not await self.leases.held(thread_id):
+            raise NotRunningError(thread_id)
+        interrupt = await queue.put(content)
+        # A run lets go of the thread before it looks at the queue for the last time.
+        if await self.leases.held(thread_id) or not await queue.recall(interrupt.id):
+            return interrupt
+        raise NotRunningError(thread_id)
 
 
 def memory_backend(

@@ -11,6 +11,8 @@ from filelock import FileLock, Timeout
 
 from graph_agent.errors import ThreadBusyError
 
+LOOKS = (0.005, 0.02, 0.0)
+"""Seconds after each try to take a lock: whoever just looks at it holds it for less."""
 TURN_TIMEOUT = 30.0
 """Seconds to wait for others that make a database ready."""
 
@@ -24,6 +26,10 @@ class Leases(Protocol):
         Raises:
             ThreadBusyError: Somebody else holds it.
         """
+        ...
+
+    async def held(self, thread_id: str) -> bool:
+        """Tell whether anybody holds the thread's lease just now."""
         ...
 
 
@@ -44,6 +50,10 @@ class MemoryLeases:
         finally:
             del self._held[thread_id]
 
+    async def held(self, thread_id: str) -> bool:
+        """Tell whether anybody in this process holds the thread's lease just now."""
+        return thread_id in self._held
+
 
 class FileLeases:
     """Leases across the processes of one machine: file locks, which the system frees on death."""
@@ -56,15 +66,25 @@ class FileLeases:
     async def hold(self, thread_id: str) -> AsyncIterator[None]:
         """Hold the thread's lease inside the `async with` block."""
         async with self._in_process.hold(thread_id):
-            lock = self._lock(hashlib.sha256(thread_id.encode()).hexdigest()[:32])
-            try:
-                lock.acquire(blocking=False)
-            except Timeout:
-                raise ThreadBusyError(thread_id) from None
+            lock = self._thread_lock(thread_id)
+            if not await _acquired(lock):
+                raise ThreadBusyError(thread_id)
             try:
                 yield
             finally:
                 lock.release()
+
+    async def held(self, thread_id: str) -> bool:
+        """Tell whether anybody holds the thread's lease just now."""
+        if await self._in_process.held(thread_id):
+            return True
+        lock = self._thread_lock(thread_id)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return True
+        lock.release()
+        return False
 
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[None]:
@@ -80,6 +100,21 @@ class FileLeases:
         finally:
             lock.release()
 
+    def _thread_lock(self, thread_id: str) -> FileLock:
+        return self._lock(hashlib.sha256(thread_id.encode()).hexdigest()[:32])
+
     def _lock(self, name: str) -> FileLock:
         self._folder.mkdir(parents=True, exist_ok=True)
         return FileLock(self._folder / f"{name}.lock", thread_local=False)
+
+
+async def _acquired(lock: FileLock) -> bool:
+    """Take a lock, also where another process only looks at that moment whether it is held."""
+    for pause in LOOKS:
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            await asyncio.sleep(pause)
+        else:
+            return True
+    return False

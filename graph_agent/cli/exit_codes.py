@@ -8,6 +8,7 @@ from graph_agent.errors import (
     ModelError,
     ModelRefusedError,
     ModelUnavailableError,
+    NotRunningError,
     StructuredOutputError,
     ThreadBusyError,
     ThreadNotFoundError,
@@ -43,7 +44,10 @@ _OF_ERROR = {
             StructuredOutputError,
         )
     },
-    **{kind.code: ExitCode.USAGE for kind in (ConfigError, ThreadBusyError, ThreadNotFoundError)},
+    **{
+        kind.code: ExitCode.USAGE
+        for kind in (ConfigError, NotRunningError, ThreadBusyError, ThreadNotFoundError)
+    },
 }
 _OF_STOP = {
     "final": ExitCode.OK,

@@ -15,11 +15,13 @@ from graph_agent.errors import (
     ConfigError,
     GraphAgentError,
     ModelError,
+    NotRunningError,
     ThreadBusyError,
     ThreadNotFoundError,
 )
 
 STATUS: dict[type[GraphAgentError], HTTPStatus] = {
+    NotRunningError: HTTPStatus.CONFLICT,
     ThreadBusyError: HTTPStatus.CONFLICT,
     ThreadNotFoundError: HTTPStatus.NOT_FOUND,
     ConfigError: HTTPStatus.BAD_REQUEST,

@@ -77,6 +77,19 @@ async def test_only_what_is_still_queued_can_be_recalled(backend: Backend) -> No
     assert await queue.pending() == []
 
 
+async def test_what_a_run_has_taken_cannot_be_recalled_and_stays_until_it_is_saved(
+    backend: Backend,
+) -> None:
+    queue = InterruptQueue(backend.store, "t")
+    first, second = await queue.put("one"), await queue.put("two")
+    await queue.recall(second.id)
+
+    assert await queue.take([first, second]) == [first]
+
+    assert not await queue.recall(first.id)
+    assert await queue.pending() == [first]
+
+
 async def test_any_text_can_be_queued(backend: Backend) -> None:
     queue = InterruptQueue(backend.store, "t")
 
@@ -90,6 +103,20 @@ async def test_any_client_of_the_store_can_interrupt(backend: Backend) -> None:
     await backend.store.aput(("interrupts", "t"), "by-hand", {"content": "stop"})
 
     assert await InterruptQueue(backend.store, "t").pending() == [Interrupt("by-hand", "stop")]
+
+
+async def test_a_lease_is_seen_by_others_while_it_is_held(database: str, backend: Backend) -> None:
+    other = backend if database == "memory:" else await open_backend(database)
+    async with backend.leases.hold("t"):
+        during = [await other.leases.held("t"), await other.leases.held("u")]
+        with pytest.raises(ThreadBusyError):
+            async with other.leases.hold("t"):
+                pass
+    after = await other.leases.held("t")
+    if other is not backend:
+        await other.close()
+
+    assert (during, after) == ([True, False], False)
 
 
 async def test_threads_are_listed_by_their_last_use(backend: Backend) -> None:
@@ -158,8 +185,9 @@ async def test_what_was_stored_is_there_after_reopening(database: str) -> None:
         model = ScriptedChatModel(replies=["Yes."])
         async with ReActAgent(model, database=database) as agent:
             result = await agent.run("Hi", thread_id="t")
-            await agent.interrupt("u", f"message {turn}")
-            queued = await InterruptQueue(await agent.store(), "u").pending()
+            queue = InterruptQueue(await agent.store(), "u")
+            await queue.put(f"message {turn}")
+            queued = await queue.pending()
 
     assert len(result.messages) == 5
     assert [item.content for item in queued] == ["message 1", "message 2"]

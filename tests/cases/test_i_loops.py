@@ -6,9 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 
+from graph_agent import NotRunningError, ReActAgent
+from graph_agent.interrupts import InterruptQueue
 from graph_agent.prompts import REPEATED_CALL
-from graph_agent.testing import Deltas, Gate, Held
+from graph_agent.testing import Deltas, Gate, Held, ScriptedChatModel, check_events
 
 pytestmark = pytest.mark.anyio
 
@@ -245,12 +250,59 @@ async def test_b95_a_message_with_the_last_iteration_is_answered(
     assert (done["answer"], done["stop_reason"], done["iterations"]) == ("Both.", "final", 2)
 
 
-async def test_b95_a_message_after_the_end_waits_for_the_next_run_and_is_told_once(
+class PutsLate(InMemorySaver):
+    """Adds a message while the run's last step is saved: nothing of the run looks any more."""
+
+    def __init__(self, queue: InterruptQueue) -> None:
+        super().__init__()
+        self.queue, self.put_one = queue, False
+
+    async def aput(
+        self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any
+    ) -> RunnableConfig:
+        if checkpoint["channel_values"].get("stop_reason") and not self.put_one:
+            self.put_one = True
+            await self.queue.put("late")
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+
+async def test_b95_a_message_while_the_last_step_is_saved_is_answered_in_the_run(
+    speech: Any,
+) -> None:
+    store = InMemoryStore()
+    saver = PutsLate(InterruptQueue(store, "thread"))
+    model = ScriptedChatModel(replies=[speech.final("First."), speech.final("Both.")])
+    native = speech.mode == "native"
+    agent = ReActAgent(model, checkpointer=saver, store=store, use_native_tools=native)
+
+    events = [event async for event in agent.stream("q", thread_id="thread")]
+
+    check_events(events)
+    assert [e["data"]["content"] for e in events if e["event"] == "inject"] == ["late"]
+    assert [e["data"]["answer"] for e in events if e["event"] == "done"] == ["Both."]
+    messages = (await agent.snapshot("thread")).values["messages"]
+    assert [message.type for message in messages] == ["human", "ai", "human", "ai"]
+    assert await saver.queue.pending() == []
+
+
+async def test_b95_a_message_after_the_end_is_not_accepted(
+    set_stage: SetStage, speech: Any
+) -> None:
+    stage = set_stage([speech.final(text) for text in ("First.", "Second.")])
+    await stage.ask("q")
+
+    with pytest.raises(NotRunningError, match="Ask it a question instead"):
+        await stage.agent.interrupt("thread", "late")
+
+    assert "inject" not in [event["event"] for event in await stage.ask("next")]
+
+
+async def test_b95_what_a_client_of_the_store_queued_too_late_is_told_in_the_next_run_once(
     set_stage: SetStage, speech: Any
 ) -> None:
     stage = set_stage([speech.final(text) for text in ("First.", "Second.", "Both.", "Third.")])
     await stage.ask("q")
-    queued = await stage.agent.interrupt("thread", "late")
+    queued = await InterruptQueue(await stage.agent.store(), "thread").put("late")
 
     events = await stage.ask("next")
     again = await stage.ask("more")

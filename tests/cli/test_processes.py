@@ -85,6 +85,20 @@ def test_a_signal_cancels_the_run_and_keeps_the_thread(
     assert contents(endpoint, 1) == ["One?\n\nTwo?"]
 
 
+def test_an_interrupt_reaches_the_run_of_another_process(cli: RunCli) -> None:
+    gate = Gate()
+    with StrictEndpoint([Held(gate, "At length."), "Brief."]) as endpoint:
+        process = cli.begin("ask", "How?", "--thread", "t", endpoint=endpoint)
+        gate.wait_reached()
+        queued = cli("interrupt", "t", "Be brief.")
+        gate.open()
+        output, _ = process.communicate()
+
+    assert (queued.exit_code, queued.stderr) == (0, "")
+    assert (process.returncode, output) == (0, "Brief.\n")
+    assert "Be brief." in contents(endpoint, 1)[-1]
+
+
 def test_a_terminal_shows_calls_the_answer_and_the_thread(terminal: OpenTerminal) -> None:
     with StrictEndpoint([CALLS, "a draft", EVIL]) as endpoint:
         screen = terminal("ask", "6 * 7?", "--thread", "t", endpoint=endpoint)

@@ -30,15 +30,13 @@ def test_threads_lists_the_one_used_last_first(cli: RunCli, events_in: EventsIn)
     assert events[0]["data"].keys() == {"thread_id", "title", "created_at", "updated_at"}
 
 
-def test_an_interrupt_is_answered_by_the_next_run(cli: RunCli) -> None:
-    with StrictEndpoint(["One.", "Two, at length.", "Two."]) as endpoint:
+def test_an_interrupt_needs_a_run_in_progress(cli: RunCli) -> None:
+    with StrictEndpoint(["One."]) as endpoint:
         cli("ask", "First?", "--thread", "t", endpoint=endpoint)
-        queued = cli("interrupt", "t", "Be brief.")
-        result = cli("ask", "Second?", "--thread", "t", endpoint=endpoint)
+        refused = cli("interrupt", "t", "Be brief.")
 
-    assert (queued.exit_code, queued.stderr) == (0, "")
-    assert (result.exit_code, result.stdout) == (0, "Two.\n")
-    assert "Be brief." in endpoint.requests[2].body["messages"][-1]["content"]
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "No run is in progress on thread t." in refused.stderr
 
 
 def test_resume_goes_on_with_a_run_that_broke_off(cli: RunCli, events_in: EventsIn) -> None:
