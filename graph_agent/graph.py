@@ -20,8 +20,10 @@ from graph_agent.deps import Deps
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.nodes.fallback import with_fallbacks
+from graph_agent.nodes.keeping_draft import keeping_draft
 from graph_agent.nodes.limited import within_limits
 from graph_agent.nodes.reporting import bound
+from graph_agent.nodes.smaller_prompt import with_smaller_prompts
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentInput, AgentState, marked, open_calls, pending_answer
 from graph_agent.structured.shape import Schema, checked_form
@@ -33,8 +35,8 @@ RECURSION_LIMIT = 1_000_000
 
 NODES = (
     nodes.select_tools,
-    within_limits(nodes.guard_context),
-    within_limits(with_fallbacks(nodes.think)),
+    keeping_draft(within_limits(nodes.guard_context)),
+    keeping_draft(within_limits(with_fallbacks(with_smaller_prompts(nodes.think)))),
     nodes.act,
     nodes.drain_interrupts,
     nodes.synthesize,
@@ -62,10 +64,15 @@ def after_think(state: AgentState) -> Literal["act", "drain_interrupts"]:
     return "act" if native_calls else "drain_interrupts"
 
 
-def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesize"]:
-    """Run a call that waits; answer when the model did, or at a limit; else go on."""
+def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesize", "__end__"]:
+    """Run a call that waits; answer when the model did, or at a limit; else go on.
+
+    A run that had ended goes on here for what was added meanwhile, which may have been recalled.
+    """
     if open_calls(state.messages):
         return "act"
+    if marked(state.messages[-1]) == "answer":
+        return "__end__"
     at_limit = state.stop_reason is not None or state.iteration >= state.iteration_limit
     return "synthesize" if pending_answer(state.messages) or at_limit else "guard_context"
 

@@ -6,13 +6,16 @@ then taken (it is in the run's state), then acknowledged (a saved step holds it)
 """
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import uuid4
 
+from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 
 from graph_agent.errors import ConfigError
 from graph_agent.plain_text import plain_text
+from graph_agent.state import marked
 
 NAMESPACE = "interrupts"
 MOST = 10_000
@@ -87,3 +90,13 @@ class InterruptQueue:
             return False
         await self._store.adelete(self._namespace, interrupt_id)
         return True
+
+
+def drained_ids(messages: Iterable[BaseMessage]) -> set[str]:
+    """Collect the ids of the messages from the queue that are in a thread."""
+    return {
+        interrupt_id
+        for message in messages
+        if marked(message) == "interrupt"
+        for interrupt_id in message.additional_kwargs["ids"]
+    }

@@ -87,6 +87,17 @@ REPEATED_CALL = (
 )
 """Stands behind the result of a call that is made again and again."""
 
+REMINDER = """[REMINDER]
+Keep to the task: {question}{added}
+Answer as soon as enough is known; until then, take only steps that the task needs."""
+
+COMPLETION_CHECK = """[CHECK]
+Before the answer goes out: is every part of the task answered by the results above?
+The task: {question}{added}
+If something is missing, call the tools for it now; else give the complete final answer again."""
+
+GOAL_ADDED = "\nHeed also what the user added since, marked [USER INTERRUPT]."
+
 UNFINISHED = "The work is not finished. This is what was done and found:\n\n{steps}"
 
 NOTHING_FOUND = "The model gave no answer, and no tool was used. Ask again, or differently."

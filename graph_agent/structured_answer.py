@@ -19,10 +19,16 @@ from graph_agent.prompts import (
     SYNTHESIS_INTERRUPTS,
 )
 from graph_agent.settings import RunOptions
-from graph_agent.state import AgentState, Update, Usage, pending_answer
+from graph_agent.state import AgentState, Update, Usage
 from graph_agent.structured import Schema, structured_llm_call
 from graph_agent.structured.shape import json_schema_of
-from graph_agent.trace import fitted_trace, interrupts_text, question_text, run_messages
+from graph_agent.trace import (
+    fitted_trace,
+    interrupts_text,
+    question_text,
+    run_messages,
+    without_draft,
+)
 from graph_agent.usage import usage_of
 
 logger = logging.getLogger(__name__)
@@ -113,7 +119,7 @@ def _request(state: AgentState, deps: Deps, schema: Schema, answer: str) -> list
         question=asked,
         interrupts=SYNTHESIS_INTERRUPTS.format(content=added) if added else "",
         trace=fitted_trace(
-            messages[:-1] if pending_answer(messages) else messages,
+            without_draft(messages),
             result_chars=deps.settings.synthesis_tool_result_chars,
             room=deps.budget - taken,
         ),

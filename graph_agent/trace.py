@@ -9,9 +9,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from graph_agent.context.exchanges import exchanges
 from graph_agent.context.tokens import text_tokens
+from graph_agent.draft import answer_draft
 from graph_agent.models.images import words_of
 from graph_agent.prompts import NOTHING_FOUND, REPEATED_CALL, UNFINISHED
-from graph_agent.state import AgentState, is_question, marked, pending_answer
+from graph_agent.state import AgentState, is_question, marked
 
 FOUND_CHARS = 200
 """Characters of each result that the fallback answer shows."""
@@ -87,6 +88,12 @@ def _told(messages: Sequence[BaseMessage], result_chars: int) -> Iterator[str]:
             yield f"{call['name']}({args}) -> {_cut(_given(result.text), result_chars)}"
 
 
+def without_draft(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """List the messages of a run but its draft, which whoever writes the answer is given apart."""
+    draft = answer_draft(messages)
+    return [message for message in messages if message is not draft]
+
+
 def question_text(messages: Sequence[BaseMessage]) -> str:
     """Join the user's messages that a run answers."""
     return "\n\n".join(words_of(message) for message in messages if is_question(message))
@@ -100,10 +107,11 @@ def interrupts_text(messages: Sequence[BaseMessage]) -> str:
 
 def fallback_answer(state: AgentState) -> str:
     """Return the loop's own last text, or, at a limit, what its steps did and found."""
-    draft = pending_answer(state.messages)
+    messages = run_messages(state)
+    draft = answer_draft(messages)
     if draft is not None and draft.text.strip():
         return draft.text
-    records = step_records(run_messages(state))
+    records = step_records(messages)
     if not records:
         return NOTHING_FOUND
     lines = "\n".join(_line(record) for record in records)

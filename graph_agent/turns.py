@@ -12,9 +12,8 @@ from langgraph.types import Command
 from graph_agent.backends import Backend
 from graph_agent.errors import ThreadBusyError
 from graph_agent.events import End, WireEvent
-from graph_agent.interrupts import InterruptQueue
+from graph_agent.interrupts import InterruptQueue, drained_ids
 from graph_agent.models.images import words_of
-from graph_agent.nodes.drain_interrupts import drained_ids
 from graph_agent.nodes.reporting import failure
 from graph_agent.settings import RunOptions
 from graph_agent.sync_graph import AgentGraph

@@ -117,6 +117,10 @@ async def set_stage(speech: Speech) -> AsyncIterator[SetStage]:
                 "database": "memory:",
                 "max_retries": 0,
                 "use_native_tools": speech.mode == "native",
+                # A script holds one reply for each call that its test is about; the guards would
+                # add messages and a call of their own after three and six tool iterations.
+                "self_reflection_interval": 0,
+                "completion_check_min_tools": 0,
             } | settings
             models = ModelRegistry({"fake": model}, settings=Settings(**chosen), environ={})
             agent = ReActAgent("fake", tools, models=models, **chosen)

@@ -11,6 +11,14 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 SHOWN = {
     "01_first_run": ["7,006,652", "3,503,326", "**144**", "**12**", "**30**", "drain_interrupts"],
+    "04_context_budget": [
+        "**every kilometre**",
+        "42 model calls, within the budget: True",
+        "before call",
+        "core.display.SVG object",
+        "[Summary of what came before]",
+        "40 pages in the record",
+    ],
 }
 """What a reader must find in the outputs, by notebook."""
 MOST_CODE_CELLS = 12

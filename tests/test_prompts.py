@@ -20,6 +20,8 @@ FILLED = {
     "SYNTHESIS_INTERRUPTS": {"content"},
     "SYNTHESIS_DRAFT": {"content"},
     "LIMIT_NOTE": {"limit"},
+    "REMINDER": {"question", "added"},
+    "COMPLETION_CHECK": {"question", "added"},
     "UNFINISHED": {"steps"},
     "SUMMARIZE_REQUEST": {"so_far", "text"},
     "SUMMARY_SO_FAR": {"content"},
@@ -38,6 +40,7 @@ AS_THEY_ARE = {
     "NOTHING_FOUND",
     "CALL_CANCELLED",
     "REPEATED_CALL",
+    "GOAL_ADDED",
 }
 
 

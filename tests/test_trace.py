@@ -20,6 +20,7 @@ from graph_agent.trace import (
     run_messages,
     step_records,
     trace_text,
+    without_draft,
 )
 
 CALLING = AIMessage(
@@ -119,6 +120,30 @@ def test_question_and_interrupts_are_the_users_words() -> None:
 
 def test_the_fallback_is_the_loops_own_text() -> None:
     assert fallback_answer(state(AIMessage("Draft."))) == "Draft."
+
+
+CHECKED: list[AnyMessage] = [
+    AIMessage("A whole answer."),
+    HumanMessage("Is it complete?", additional_kwargs={"kind": "check"}),
+]
+
+
+def test_the_fallback_is_the_answer_that_a_check_only_confirmed() -> None:
+    turn = Turn(run_id="r", start=len(OLD), started_at=0.0)
+    confirmed = AgentState(messages=[*OLD, *RUN, *CHECKED, AIMessage("Yes.")], turn=turn)
+
+    assert fallback_answer(confirmed) == "A whole answer."
+
+
+@pytest.mark.parametrize(
+    ("since", "draft"),
+    [([], None), ([AIMessage("Draft.")], 0), ([*CHECKED, AIMessage("Yes.")], 0)],
+    ids=["no answer", "an answer", "confirmed"],
+)
+def test_the_draft_is_told_apart(since: list[AnyMessage], draft: int | None) -> None:
+    rest = [message for number, message in enumerate(since) if number != draft]
+
+    assert without_draft([*RUN, *since]) == [*RUN, *rest]
 
 
 @pytest.mark.parametrize("last", [[], [AIMessage(" ")]], ids=["limit", "empty draft"])

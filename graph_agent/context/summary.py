@@ -9,6 +9,7 @@ from graph_agent.context.exchanges import exchanges
 from graph_agent.context.tokens import text_tokens
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.prompts import SUMMARIZE, SUMMARIZE_REQUEST, SUMMARY_SO_FAR, SummaryHint
+from graph_agent.state import said_by_user
 
 RESULT_CHARS = 600
 """Characters of each tool result that the summariser reads."""
@@ -62,12 +63,18 @@ def _told(messages: Sequence[BaseMessage]) -> Iterator[str]:
     for exchange in exchanges(messages):
         first, *results = exchange.messages
         who = "User" if isinstance(first, HumanMessage) else "Assistant"
-        if first.text.strip() and not isinstance(first, SystemMessage):
+        if first.text.strip() and not _is_ours(first):
             yield f"{who}: {first.text}"
         calls = first.tool_calls if isinstance(first, AIMessage) else []
         for call, result in zip(calls, results, strict=True):
             arguments = orjson.dumps(call["args"], default=str).decode()
             yield f"{call['name']}({arguments}) -> {_short(result.text, RESULT_CHARS)}"
+
+
+def _is_ours(message: BaseMessage) -> bool:
+    """Tell whether the message is a request of ours, or part of the system prompt."""
+    asked = isinstance(message, HumanMessage) and not said_by_user(message)
+    return asked or isinstance(message, SystemMessage)
 
 
 def _chunks(lines: Sequence[str], room: int) -> Iterator[str]:

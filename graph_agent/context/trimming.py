@@ -1,9 +1,11 @@
 """Makes a prompt fit without a model: the oldest exchanges go first, whole."""
 
+from langchain_core.messages import HumanMessage
+
 from graph_agent.context.exchanges import Exchange, exchanges
 from graph_agent.context.tokens import message_tokens
 from graph_agent.context.view import Caps, pinned, shown
-from graph_agent.state import AgentState, said_by_user
+from graph_agent.state import AgentState
 
 
 def cut_point(state: AgentState, *, room: int, caps: Caps) -> int:
@@ -26,7 +28,7 @@ def cut_point(state: AgentState, *, room: int, caps: Caps) -> int:
         stays = sum(map(message_tokens, pinned(state, piece.start, caps)))
         if after + stays > room and not (unseen and piece.start >= start):
             return cut
-        unseen = unseen and said_by_user(piece.messages[0])
+        unseen = unseen and isinstance(piece.messages[0], HumanMessage)
         cut = piece.start
     return state.cut
 

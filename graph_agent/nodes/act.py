@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from graph_agent.deps import Deps
 from graph_agent.events import CallDone, CallStart, emit
+from graph_agent.guards import reminder
 from graph_agent.nodes.limited import loop_time_left
 from graph_agent.repeats import canonical, times_made, warn_of_repeat
 from graph_agent.settings import RunOptions
@@ -17,7 +18,7 @@ from graph_agent.tools.run_call import Call, run_call
 
 
 async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) -> Update:
-    """Run every open call and add the results in the order of the calls.
+    """Run every open call and add the results in the order of the calls, and at times a reminder.
 
     Reads `messages` and `held`. A call is a LangGraph task, so that after a crash only the
     unfinished ones run again; that needs the order of calls to be always the same.
@@ -31,11 +32,14 @@ async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) ->
             return await _observed(call, state, runtime, deps)
 
     results = await asyncio.gather(*(call_tool(call) for call in _calls(state)))
-    update = Update(messages=[*results, *state.held], held=[])
+    added = [*results, *state.held]
+    update = Update(messages=added, held=[])
     most = max((result.response_metadata.get("times", 1) for result in results), default=0)
     # Whoever added something meanwhile may have said what to do instead.
     if most >= deps.settings.repeated_calls_stop and not state.held:
         update["stop_reason"] = "repeated_calls"
+    elif ours := reminder(state, added, interval=deps.settings.self_reflection_interval):
+        update["messages"] = [*added, ours]
     return update
 
 

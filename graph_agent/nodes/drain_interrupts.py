@@ -1,16 +1,17 @@
-"""Takes what people added meanwhile into the thread."""
+"""Takes what people added meanwhile into the thread; if nothing, has the answer checked, once."""
 
 from collections.abc import Sequence
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 from langgraph.runtime import Runtime
 
 from graph_agent.deps import Deps
 from graph_agent.events import Injected, emit
-from graph_agent.interrupts import Interrupt, InterruptQueue
+from graph_agent.guards import completion_check
+from graph_agent.interrupts import Interrupt, InterruptQueue, drained_ids
 from graph_agent.prompts import USER_INTERRUPT
 from graph_agent.settings import RunOptions
-from graph_agent.state import AgentState, Update, marked, open_calls
+from graph_agent.state import AgentState, Update, open_calls
 
 
 async def drain_interrupts(
@@ -19,12 +20,14 @@ async def drain_interrupts(
     """Join the queued messages into one pinned message, and give the run room to answer it.
 
     Reads `messages` and `held`. While a call is open its result has to come first, so the message
-    is held; `act` adds it behind the results.
+    is held; `act` adds it behind the results. Where none came, an answer may get its check: then
+    it is not the newest message any more, and the loop goes on.
     """
     deps = deps.for_run(runtime)
     joined = await drain(state, runtime)
     if joined is None:
-        return Update()
+        check = completion_check(state, minimum=deps.settings.completion_check_min_tools)
+        return Update(messages=[check]) if check else Update()
     limit = max(state.iteration_limit, state.iteration + deps.settings.max_iterations)
     if open_calls(state.messages):
         return Update(held=[*state.held, joined], iteration_limit=limit)
@@ -36,19 +39,29 @@ async def drain_interrupts(
 
 
 async def drain(state: AgentState, runtime: Runtime[RunOptions]) -> HumanMessage | None:
-    """Read the queue: acknowledge what the thread holds already, and join what is new."""
+    """Take what is queued and not yet in the thread, joined to one message.
+
+    Nothing is acknowledged here: only a saved step makes sure that a message is kept.
+    """
     queue = queue_of(runtime)
     queued = await queue.pending() if queue else []
-    if not queue or not queued:
-        return None
-    known = drained_ids([*state.messages, *state.held])
-    await queue.acknowledge([item.id for item in queued if item.id in known])
+    known = drained_ids([*state.messages, *state.held]) if queued else set()
     new = [item for item in queued if item.id not in known]
-    if not new:
+    taken = await queue.take(new) if queue and new else []
+    if not taken:
         return None
-    content = "\n\n".join(item.content for item in new)
-    emit(runtime.stream_writer, Injected(content=content, ids=[item.id for item in new]))
-    return _joined(content, new)
+    content = "\n\n".join(item.content for item in taken)
+    emit(runtime.stream_writer, Injected(content=content, ids=[item.id for item in taken]))
+    return _joined(content, taken)
+
+
+async def acknowledge_saved(state: AgentState, runtime: Runtime[RunOptions]) -> None:
+    """Forget the messages that a saved thread holds, as a run begins on it."""
+    queue = queue_of(runtime)
+    queued = await queue.pending() if queue else []
+    if queue and queued:
+        known = drained_ids([*state.messages, *state.held])
+        await queue.acknowledge([item.id for item in queued if item.id in known])
 
 
 def queue_of(runtime: Runtime[RunOptions]) -> InterruptQueue | None:
@@ -57,16 +70,6 @@ def queue_of(runtime: Runtime[RunOptions]) -> InterruptQueue | None:
     if runtime.store is None or thread_id is None:
         return None
     return InterruptQueue(runtime.store, thread_id)
-
-
-def drained_ids(messages: Sequence[BaseMessage]) -> set[str]:
-    """Collect the ids of the interrupts that are in the thread."""
-    return {
-        interrupt_id
-        for message in messages
-        if marked(message) == "interrupt"
-        for interrupt_id in message.additional_kwargs["ids"]
-    }
 
 
 def _joined(content: str, interrupts: Sequence[Interrupt]) -> HumanMessage:

@@ -13,6 +13,7 @@ from graph_agent.deps import Deps
 from graph_agent.errors import ConfigError, ModelError
 from graph_agent.events import SelectingTools, emit
 from graph_agent.limits import loop_seconds
+from graph_agent.nodes.drain_interrupts import acknowledge_saved
 from graph_agent.prompts import SELECT_TOOLS
 from graph_agent.question import sendable
 from graph_agent.settings import RunOptions
@@ -39,6 +40,7 @@ async def select_tools(state: AgentState, runtime: Runtime[RunOptions], *, deps:
     """
     deps = deps.for_run(runtime)
     started, start = deps.now(), question_index(state)
+    await acknowledge_saved(state, runtime)
     asked = _sendable(state.messages[-1], deps)
     selected, usage = await _select(question_text(state.messages[start:]), runtime, deps)
     info = runtime.execution_info
@@ -57,6 +59,7 @@ async def select_tools(state: AgentState, runtime: Runtime[RunOptions], *, deps:
         structured=None,
         structured_error=None,
         stop_reason=None,
+        cap=0,
     )
     if asked is not None:
         update["messages"] = [asked]

@@ -8,6 +8,7 @@ from langchain_core.messages import SystemMessage as System
 from langgraph.runtime import Runtime
 
 from graph_agent.deps import Deps
+from graph_agent.draft import answer_draft
 from graph_agent.events import (
     AnswerDone,
     AnswerSignal,
@@ -37,6 +38,7 @@ from graph_agent.trace import (
     question_text,
     run_messages,
     step_records,
+    without_draft,
 )
 from graph_agent.usage import add_usage
 
@@ -109,10 +111,10 @@ def _wanted(state: AgentState, deps: Deps) -> bool:
 
 def _request(state: AgentState, deps: Deps) -> list[BaseMessage]:
     messages = run_messages(state)
-    draft = pending_answer(messages)
+    draft = answer_draft(messages)
     added = interrupts_text(messages)
     trace = fitted_trace(
-        messages[:-1] if draft else messages,
+        without_draft(messages),
         result_chars=deps.settings.synthesis_tool_result_chars,
         room=deps.budget,
     )

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from graph_agent.models.images import words_of
 from graph_agent.models.spec import Abilities
 from graph_agent.plain_text import cleaned
-from graph_agent.state import marked
+from graph_agent.state import marked, said_by_user
 
 
 class Health(BaseModel):
@@ -126,7 +126,7 @@ class ToolInfo(BaseModel):
 def shown(message: BaseMessage) -> ShownMessage | None:
     """Return a message as a person sees it: no request of ours, no suppressed answer."""
     match message:
-        case HumanMessage() if marked(message) != "reformat":
+        case HumanMessage() if said_by_user(message):
             return UserMessage(content=words_of(message))
         case AIMessage() if message.tool_calls or marked(message) == "answer":
             calls = [

@@ -100,3 +100,13 @@ def test_it_never_goes_back(make_state: MakeState) -> None:
     messages = [HumanMessage("q"), *calling(0, 1, 9), *calling(1, 1, 9)]
 
     assert cut_point(make_state(messages, cut=3), room=10_000, caps=CAPS) == 3
+
+
+@pytest.mark.parametrize("kind", ["reminder", "reformat", "interrupt"])
+def test_results_before_a_message_of_ours_are_not_seen_yet_either(
+    make_state: MakeState, kind: str
+) -> None:
+    ours = HumanMessage("Keep to it.", additional_kwargs={"kind": kind, "ids": []})
+    messages = [HumanMessage("q"), *calling(1, 1, 900), *calling(2, 2, 900), ours]
+
+    assert cut_point(make_state(messages), room=0, caps=CAPS) == 3

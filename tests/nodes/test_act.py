@@ -2,13 +2,21 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
 
 from graph_agent import build_graph
+from graph_agent.deps import Deps
+from graph_agent.nodes import act
+from graph_agent.prompts import GOAL_ADDED, REMINDER
+from graph_agent.settings import RunOptions
+from graph_agent.state import AgentState, marked
 from graph_agent.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.anyio
@@ -160,3 +168,76 @@ async def test_a_new_question_on_a_killed_run_is_answered() -> None:
         ("tool", "Cancelled before it finished; there is no result."),
         ("human", "Second?"),
     ]
+
+
+def rounds_of_look(stop: int) -> Any:
+    """As many calls as `stop`; the last one has no result yet."""
+    messages: list[Any] = [HumanMessage("q", id="q")]
+    for number in range(stop):
+        call = {"name": "look", "args": {}, "id": f"c{number}"}
+        messages.append(AIMessage("", id=f"a{number}", tool_calls=[call]))
+        messages.append(ToolMessage("seen", tool_call_id=f"c{number}"))
+    return messages[:-1]
+
+
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def held(content: str) -> HumanMessage:
+    return HumanMessage(content, id="i", additional_kwargs={"kind": "interrupt", "ids": ["i"]})
+
+
+def graph_of_act(make_deps: Callable[..., Deps], **settings: Any) -> Any:
+    """A graph of the one node: calls run as tasks, which need one."""
+
+    async def node(state: AgentState, runtime: Runtime[RunOptions]) -> Any:
+        return await act(state, runtime, deps=make_deps(tools=[look], **settings))
+
+    builder = StateGraph(AgentState, RunOptions)
+    builder.add_node("act", node)
+    builder.add_edge(START, "act")
+    return builder.compile()
+
+
+async def added_by_act(
+    make_deps: Callable[..., Deps], rounds: int, *waiting: HumanMessage, **settings: Any
+) -> list[tuple[str, str | None, str]]:
+    """Run the open call; return type, mark and text of what joins the thread."""
+    before = rounds_of_look(rounds)
+    state = AgentState(
+        messages=before, held=list(waiting), iteration=rounds, iteration_limit=rounds + 1
+    )
+    after = await graph_of_act(make_deps, **settings).ainvoke(state)
+    return [(m.type, marked(m), m.text) for m in after["messages"][len(before) :]]
+
+
+RESULT = ("tool", None, "seen")
+REMINDED = ("human", "reminder", REMINDER.format(question="q", added=""))
+
+
+async def test_a_reminder_follows_the_results_of_every_third_round(
+    make_deps: Callable[..., Deps],
+) -> None:
+    on = {"self_reflection_interval": 3, "repeated_calls_warn": 99, "repeated_calls_stop": 99}
+
+    added = [await added_by_act(make_deps, rounds, **on) for rounds in range(1, 7)]
+
+    assert added == [[RESULT], [RESULT], [RESULT, REMINDED]] * 2
+
+
+async def test_a_reminder_follows_what_was_held(make_deps: Callable[..., Deps]) -> None:
+    added = await added_by_act(make_deps, 1, held("Faster."), self_reflection_interval=1)
+
+    assert added == [
+        RESULT,
+        ("human", "interrupt", "Faster."),
+        ("human", "reminder", REMINDER.format(question="q", added=GOAL_ADDED)),
+    ]
+
+
+async def test_a_run_that_stops_is_reminded_of_nothing(make_deps: Callable[..., Deps]) -> None:
+    on = {"self_reflection_interval": 1, "repeated_calls_warn": 99, "repeated_calls_stop": 2}
+
+    assert await added_by_act(make_deps, 2, **on) == [RESULT]

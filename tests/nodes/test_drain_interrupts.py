@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from graph_agent.deps import Deps
 from graph_agent.interrupts import InterruptQueue
 from graph_agent.nodes import drain_interrupts
+from graph_agent.prompts import COMPLETION_CHECK
 from graph_agent.state import AgentState
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +58,7 @@ async def test_while_a_call_is_open_it_is_held(make_deps: MakeDeps, stagehand: A
 
 
 @pytest.mark.parametrize("place", ["messages", "held"])
-async def test_what_the_thread_holds_already_is_only_acknowledged(
+async def test_what_the_thread_holds_already_is_not_taken_again(
     make_deps: MakeDeps, stagehand: Any, place: str
 ) -> None:
     queue = InterruptQueue(stagehand.store, "t")
@@ -69,7 +70,8 @@ async def test_what_the_thread_holds_already_is_only_acknowledged(
 
     assert update == {}
     assert stagehand.events == []
-    assert await queue.pending() == []
+    # It may not be saved yet: only the next run, or the end of this one, forgets it.
+    assert await queue.pending() == [old]
 
 
 async def test_what_is_new_is_told_apart_from_what_is_known(
@@ -82,4 +84,47 @@ async def test_what_is_new_is_told_apart_from_what_is_known(
     update = await drain_interrupts(state, stagehand.runtime, deps=make_deps())
 
     assert update["messages"] == [joined("new", [new.id])]
-    assert [item.id for item in await queue.pending()] == [new.id]
+    assert [item.id for item in await queue.pending()] == [old.id, new.id]
+    assert not await queue.recall(new.id)
+
+
+ANSWER = AIMessage("a", id="a")
+
+
+async def test_an_answer_after_enough_tools_gets_its_check(
+    make_deps: MakeDeps, stagehand: Any
+) -> None:
+    state = AgentState(messages=[QUESTION, CALLING, RESULT, ANSWER], iteration_limit=9)
+
+    update = await drain_interrupts(
+        state, stagehand.runtime, deps=make_deps(completion_check_min_tools=1)
+    )
+
+    content = COMPLETION_CHECK.format(question="q", added="")
+    check = HumanMessage(content, id="a-check", additional_kwargs={"kind": "check"})
+    assert update == {"messages": [check]}
+    assert stagehand.events == []
+
+
+async def test_what_is_queued_comes_before_the_check(make_deps: MakeDeps, stagehand: Any) -> None:
+    item = await InterruptQueue(stagehand.store, "t").put("wait")
+    state = AgentState(messages=[QUESTION, CALLING, RESULT, ANSWER], iteration_limit=99)
+
+    update = await drain_interrupts(
+        state, stagehand.runtime, deps=make_deps(completion_check_min_tools=1)
+    )
+
+    assert update == {"messages": [joined("wait", [item.id])], "iteration_limit": 99}
+
+
+async def test_a_check_is_no_message_from_the_queue(make_deps: MakeDeps, stagehand: Any) -> None:
+    check = HumanMessage("c", additional_kwargs={"kind": "check"})
+    reminder = HumanMessage("r", additional_kwargs={"kind": "reminder"})
+    item = await InterruptQueue(stagehand.store, "t").put("wait")
+    state = AgentState(
+        messages=[QUESTION, CALLING, RESULT, reminder, ANSWER, check], iteration_limit=99
+    )
+
+    update = await drain_interrupts(state, stagehand.runtime, deps=make_deps())
+
+    assert update["messages"] == [joined("wait", [item.id])]

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from graph_agent.deps import Deps
 from graph_agent.errors import ConfigError, ModelUnavailableError
+from graph_agent.interrupts import InterruptQueue
 from graph_agent.models.retry import RetryPolicy
 from graph_agent.nodes import select_tools
 from graph_agent.state import AgentState, Turn
@@ -60,6 +61,7 @@ async def test_everything_of_a_run_is_reset(make_deps: MakeDeps, stagehand: Any)
         "structured": None,
         "structured_error": None,
         "stop_reason": None,
+        "cap": 0,
     }
     assert stagehand.events == []
 
@@ -119,3 +121,14 @@ async def test_a_selection_that_fails_offers_all(make_deps: MakeDeps, stagehand:
     update = await select_tools(AgentState(messages=[QUESTION]), stagehand.runtime, deps=deps)
 
     assert update["selected_tools"] == []
+
+
+async def test_interrupts_that_are_saved_are_forgotten(make_deps: MakeDeps, stagehand: Any) -> None:
+    queue = InterruptQueue(stagehand.store, "t")
+    old, new = await queue.put("old"), await queue.put("new")
+    kind = {"kind": "interrupt", "ids": [old.id]}
+    state = AgentState(messages=[HumanMessage("old", additional_kwargs=kind), ANSWER, QUESTION])
+
+    await select_tools(state, stagehand.runtime, deps=make_deps())
+
+    assert await queue.pending() == [new]
