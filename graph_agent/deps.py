@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from langgraph.runtime import Runtime
 
-from graph_agent.context.budget import message_cap, prompt_budget
+from graph_agent.context.budget import message_cap, nominal_budget, prompt_budget
 from graph_agent.context.prompt import prompt_of
 from graph_agent.context.view import Caps
 from graph_agent.errors import ConfigError
@@ -117,13 +117,12 @@ class Deps:
     @property
     def budget(self) -> int:
         """Tokens that a prompt may take."""
-        budget = prompt_budget(self.model, self.settings)
-        return min(budget, self.model.endpoint.prompt_limit or budget)
+        return prompt_budget(self.model, self.settings)
 
     @property
     def caps(self) -> Caps:
-        """Tokens that parts of a prompt may take."""
-        budget = self.budget
+        """Tokens that parts of a prompt may take; the same all the time, as prompts grow."""
+        budget = nominal_budget(self.model, self.settings)
         pinned = int(budget * self.settings.pinned_share)
         return Caps(message=message_cap(budget, self.settings), pinned=pinned)
 

@@ -5,7 +5,6 @@ import json
 import re
 from bisect import bisect
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import json_repair
@@ -25,8 +24,12 @@ NOT_PYTHON = re.compile(r"\\[^\\'\"abfnrtvxuUN0-7\n]")
 """An escape that Python does not know, and would warn of."""
 MEND_BUDGET = 6_000
 """Characters mended in one text, at most: mending takes up to the square of the length."""
+MOST_BRACES = 200
+"""Braces that open in what is mended: it takes up to the square of their number as well."""
 DEEPEST = 100
 """Levels that a value may be nested: a model that goes on opening brackets has lost its way."""
+MOST_OBJECTS = 5_000
+"""Objects of one text that are looked at. Where there are more, one more is found, to tell so."""
 
 STRING = r'("(?:[^"\\]|\\.)*+"?)'
 COMMENT = re.compile(STRING + r"|//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -34,6 +37,10 @@ SPARE_COMMA = re.compile(STRING + r",(?=\s*[}\]])", re.DOTALL)
 BACKSLASH = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 NUMBER = re.compile(r"\d++(?:\.\d++)?(?:[eE][+-]?\d++)?")
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")
+NEWLINE = re.compile(r"""\\(?:(?P<escaped>n|u000[aA])|.)|\n(?=["']\s*+[,}\]])""", re.DOTALL)
+"""An escape, or a line break right before what closes a text."""
+KEPT_NEWLINE = "\ue000"
+"""Stands for a line break while a text is mended: json_repair drops it at the end of a string."""
 NO_CONTENT = re.compile(r"[\s\\\"'`,:;{}\[\]()]+")
 EMPTY_TEXT = re.compile(r"""(?<!["'\\])(?:""|'')(?!["'])""")
 
@@ -69,11 +76,14 @@ def find_objects(text: str) -> list[dict[str, Any]]:
 def scan(text: str) -> list[Found]:
     """Find what `find_objects` returns, with its place, and whether it may be acted upon.
 
+    Returns:
+        All objects, or the first `MOST_OBJECTS` and one more: then there is more that was not read.
+
     >>> scan('Go: {"a": "b')
     [Found(data={'a': 'b'}, start=4, end=12, sound=False)]
     """
     found = _whole(text) or _amid_prose(text)
-    return [item for item in found if not nested_too_deep(item.data)]
+    return [item for item in found if not _too_deep(item)]
 
 
 def nested_too_deep(value: object) -> bool:
@@ -84,6 +94,11 @@ def nested_too_deep(value: object) -> bool:
         if not level:
             return False
     return True
+
+
+def _too_deep(found: Found) -> bool:
+    # Each level takes a bracket at least, so that what is short need not be walked through.
+    return found.end - found.start > DEEPEST and nested_too_deep(found.data)
 
 
 def _inner(item: object) -> list[object]:
@@ -97,18 +112,20 @@ def _whole(text: str) -> list[Found]:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return []
-    return [Found(item, 0, len(text), sound=True) for item in _objects(value)]
+    looked_at = _objects(value)[: MOST_OBJECTS + 1]
+    return [Found(item, 0, len(text), sound=True) for item in looked_at]
 
 
 def _amid_prose(text: str) -> list[Found]:
     found: list[Found] = []
     position, budget = 0, MEND_BUDGET
     think_ends = [match.end() for match in THINK_END.finditer(text)]
-    while token := TOKEN.search(text, position):
+    while len(found) <= MOST_OBJECTS and (token := TOKEN.search(text, position)):
         start, position = token.span()
-        if token["thinks"]:
-            position = next(islice(think_ends, bisect(think_ends, start), None), position)
-        elif token["thought"]:
+        if token.lastgroup == "thinks":
+            number = bisect(think_ends, start)
+            position = think_ends[number] if number < len(think_ends) else position
+        elif token.lastgroup == "thought":
             # Some templates put the opening tag into the prompt: all until here was thought.
             found.clear()
         else:
@@ -116,7 +133,7 @@ def _amid_prose(text: str) -> list[Found]:
                 value, position = _DECODER.raw_decode(text, start)
                 sound = True
             except (ValueError, RecursionError):
-                position, closed = _closing(text, start)
+                position, closed = _closing(text, start, budget)
                 budget -= position - start
                 if budget < 0:
                     break
@@ -126,29 +143,36 @@ def _amid_prose(text: str) -> list[Found]:
     return found
 
 
-def _closing(text: str, start: int) -> tuple[int, bool]:
-    """Find where the object that opens at `start` ends: at its brace, else with the text."""
+def _closing(text: str, start: int, most: int) -> tuple[int, bool]:
+    """Find where the object that opens at `start` ends: at its brace, else with the text.
+
+    One of more than `most` characters is cut behind them: it is too long anyway.
+    """
     parts = PYTHON_PARTS if PYTHON_DICT.match(text, start) else STRICT_PARTS
+    end = min(len(text), start + most + 1)
     depth = 0
-    for part in parts.finditer(text, start):
+    for part in parts.finditer(text, start, end):
         depth += {"{": 1, "}": -1}.get(part.group(), 0)
         if depth == 0:
             return part.end(), True
-    return len(text), False
+    return end, False
 
 
 def _mended(text: str) -> tuple[object, bool]:
     """Read an object that is no JSON, and tell whether the result holds what it held."""
+    if text.count("{") > MOST_BRACES:
+        return None, False
     for read in (_python, _tidied):
         try:
             return read(text), True
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
     try:
-        value = _as_json(json_repair.loads(text, skip_json_loads=True))
+        value = _repaired(text)
         # An object without content is what is left where nothing could be mended.
         return value or None, _is_faithful(text, value)
-    except (ValueError, RecursionError):
+    except (AssertionError, ValueError, RecursionError):
+        # json_repair asserts what some garbage does not fulfil.
         return None, False
 
 
@@ -164,6 +188,24 @@ def _tidied(text: str) -> object:
     bare = SPARE_COMMA.sub(lambda match: match[1] or "", bare)
     bare = BACKSLASH.sub(lambda match: match[0] if match[1] else r"\\", bare)
     return _DECODER.decode(bare)
+
+
+def _repaired(text: str) -> object:
+    """Read what is left of an object, by guesses."""
+    kept = NEWLINE.sub(
+        lambda match: KEPT_NEWLINE if match["escaped"] or match[0] == "\n" else match[0], text
+    )
+    return _as_json(_with_newlines(json_repair.loads(kept, skip_json_loads=True)))
+
+
+def _with_newlines(value: object) -> object:
+    if isinstance(value, str):
+        return value.replace(KEPT_NEWLINE, "\n")
+    if isinstance(value, list):
+        return [_with_newlines(item) for item in value]
+    if isinstance(value, dict):
+        return {_with_newlines(key): _with_newlines(item) for key, item in value.items()}
+    return value
 
 
 def _as_json(value: object) -> object:

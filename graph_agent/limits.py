@@ -42,6 +42,8 @@ def limit_named(
     match reason:
         case "repeated_calls":
             return f"{settings.repeated_calls_stop} equal calls with equal results"
+        case "error":
+            return "what fits the model's window"
         case "time_limit":
             return f"{settings.run_timeout:g} seconds"
         case "token_limit":

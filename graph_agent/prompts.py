@@ -98,6 +98,8 @@ If something is missing, call the tools for it now; else give the complete final
 
 GOAL_ADDED = "\nHeed also what the user added since, marked [USER INTERRUPT]."
 
+EARLIER_STEPS = "[{count} earlier steps are left out]\n{summary}"
+
 UNFINISHED = "The work is not finished. This is what was done and found:\n\n{steps}"
 
 NOTHING_FOUND = "The model gave no answer, and no tool was used. Ask again, or differently."
@@ -120,7 +122,9 @@ SUMMARIZE: dict[SummaryHint, str] = {
     ),
 }
 
-SUMMARIZE_REQUEST = "{so_far}To be summed up:\n{text}"
+SUMMARIZE_REQUEST = "{question}{so_far}To be summed up:\n{text}"
+
+SUMMARY_QUESTION = "The question: {content}\n\n"
 
 SUMMARY_SO_FAR = "Summary so far, to be kept and extended:\n{content}\n\n"
 

@@ -13,22 +13,12 @@ from graph_agent.context.tokens import text_tokens
 from graph_agent.deps import Deps
 from graph_agent.errors import ModelError
 from graph_agent.models.fallbacks import another_may_do
-from graph_agent.prompts import (
-    STRUCTURED_ANSWER_SYSTEM,
-    STRUCTURED_ANSWER_USER,
-    SYNTHESIS_INTERRUPTS,
-)
+from graph_agent.prompts import STRUCTURED_ANSWER_SYSTEM, STRUCTURED_ANSWER_USER
+from graph_agent.record import fitted_record
 from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, Update, Usage
 from graph_agent.structured import Schema, structured_llm_call
 from graph_agent.structured.shape import json_schema_of
-from graph_agent.trace import (
-    fitted_trace,
-    interrupts_text,
-    question_text,
-    run_messages,
-    without_draft,
-)
 from graph_agent.usage import usage_of
 
 logger = logging.getLogger(__name__)
@@ -111,18 +101,14 @@ async def _made(state: AgentState, deps: Deps, form: Schema, answer: str) -> Str
 
 
 def _request(state: AgentState, deps: Deps, schema: Schema, answer: str) -> list[BaseMessage]:
-    messages = run_messages(state)
-    asked, added = question_text(messages), interrupts_text(messages)
     form = FORM_ROOM * text_tokens(str(json_schema_of(schema)))
-    taken = form + sum(map(text_tokens, (asked, added, answer))) + REST_TOKENS
+    record = fitted_record(
+        state,
+        room=deps.budget - form - text_tokens(answer) - REST_TOKENS,
+        result_chars=deps.settings.synthesis_tool_result_chars,
+        with_draft=False,
+    )
     request = STRUCTURED_ANSWER_USER.format(
-        question=asked,
-        interrupts=SYNTHESIS_INTERRUPTS.format(content=added) if added else "",
-        trace=fitted_trace(
-            without_draft(messages),
-            result_chars=deps.settings.synthesis_tool_result_chars,
-            room=deps.budget - taken,
-        ),
-        answer=answer,
+        question=record.question, interrupts=record.interrupts, trace=record.trace, answer=answer
     )
     return [SystemMessage(STRUCTURED_ANSWER_SYSTEM), HumanMessage(request)]

@@ -8,16 +8,17 @@ import orjson
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graph_agent.context.exchanges import exchanges
+from graph_agent.context.shortening import fitted
 from graph_agent.context.tokens import text_tokens
 from graph_agent.draft import answer_draft
 from graph_agent.models.images import words_of
-from graph_agent.prompts import NOTHING_FOUND, REPEATED_CALL, UNFINISHED
+from graph_agent.prompts import EARLIER_STEPS, NOTHING_FOUND, REPEATED_CALL, UNFINISHED
 from graph_agent.state import AgentState, is_question, marked
 
 FOUND_CHARS = 200
 """Characters of each result that the fallback answer shows."""
-LEAST_RESULT_CHARS = 50
-"""Characters of each result that the synthesis reads, however long the run was."""
+LEAST_RESULT_CHARS = 200
+"""Characters of each result below which old steps are left out instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,18 +65,40 @@ def _records(messages: Sequence[BaseMessage]) -> Iterator[StepRecord]:
 
 def trace_text(messages: Sequence[BaseMessage], *, result_chars: int) -> str:
     """Write down the run for the synthesis: thoughts, calls and results, each result cut."""
-    return "\n".join(
-        part for exchange in exchanges(messages) for part in _told(exchange.messages, result_chars)
-    )
+    return "\n".join(_steps(messages, result_chars))
 
 
-def fitted_trace(messages: Sequence[BaseMessage], *, result_chars: int, room: int) -> str:
-    """Write down the run in at most `room` tokens where cutting the results can do it."""
+def fitted_trace(
+    messages: Sequence[BaseMessage], *, result_chars: int, room: int, summary: str = ""
+) -> str:
+    """Write down the run in at most `room` tokens: results are cut more, then old steps go.
+
+    Args:
+        messages: Those of the run.
+        result_chars: Characters of each result, where there is room.
+        room: Tokens that it may take.
+        summary: Of the run's beginning; stands for the steps that are left out.
+    """
     trace = trace_text(messages, result_chars=result_chars)
     while text_tokens(trace) > room and result_chars > LEAST_RESULT_CHARS:
-        result_chars //= 2
+        result_chars = max(LEAST_RESULT_CHARS, result_chars // 2)
         trace = trace_text(messages, result_chars=result_chars)
-    return trace
+    if text_tokens(trace) <= room:
+        return trace
+    return _newest_steps([*_steps(messages, result_chars)], room, summary)
+
+
+def _newest_steps(steps: Sequence[str], room: int, summary: str) -> str:
+    """Keep as many of the newest steps as fit, behind the summary, which takes half at most."""
+    summary = fitted(summary, room // 2)
+    left, first = room - text_tokens(EARLIER_STEPS.format(count=0, summary=summary)), len(steps)
+    while first and (left := left - text_tokens(steps[first - 1]) - 1) >= 0:
+        first -= 1
+    return "\n".join([EARLIER_STEPS.format(count=first, summary=summary), *steps[first:]])
+
+
+def _steps(messages: Sequence[BaseMessage], result_chars: int) -> Iterator[str]:
+    return (line for piece in exchanges(messages) for line in _told(piece.messages, result_chars))
 
 
 def _told(messages: Sequence[BaseMessage], result_chars: int) -> Iterator[str]:

@@ -1,12 +1,15 @@
 """What many tests need: both modes by one fixture, and an agent before a strict endpoint."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import orjson
 import pytest
+import toktok
 from hypothesis import settings
 
 from graph_agent import ModelRegistry, ReActAgent, Settings
@@ -18,6 +21,12 @@ from graph_agent.testing import StrictEndpoint, check_events
 from graph_agent.testing.profiles import Profile
 from graph_agent.testing.replies import Reply, Responder
 from graph_agent.tools.registry import Tool
+
+# Counts are the same on every machine, whether or not it has the file of an encoding.
+os.environ["TIKTOKEN_CACHE_DIR"] = ""
+
+PER_MESSAGE = 4
+"""Tokens that OpenAI counts for a message beside its text."""
 
 # The same examples each time, and no time limit: a busy machine must not fail a test.
 settings.register_profile("ours", deadline=None, derandomize=True)
@@ -34,6 +43,24 @@ def _nothing_learned() -> Iterator[None]:
     """Ports come again: what one test's endpoint taught must not be held of another's."""
     yield
     forget_endpoints()
+
+
+@pytest.fixture(scope="session")
+def true_tokens() -> Callable[[dict[str, Any]], int]:
+    """Count a request as a real server does: by its tokenizer, each text once."""
+
+    @cache
+    def of_text(text: str) -> int:
+        return int(toktok.batch_count([text], "o200k_base", 1)[0])
+
+    def count(body: dict[str, Any]) -> int:
+        texts = [orjson.dumps(body.get("tools") or "").decode()]
+        for message in body["messages"]:
+            calls = orjson.dumps(message.get("tool_calls") or "").decode()
+            texts += [str(message["content"]), calls]
+        return sum(map(of_text, texts)) + PER_MESSAGE * len(body["messages"])
+
+    return count
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ LAYERS = [
     {"models", "backends", "event_log"},
     {"structured", "context", "limits", "repeats", "draft"},
     {"protocols", "trace", "answer_form", "tool_catalogue"},
-    {"deps", "result", "guards"},
+    {"deps", "guards", "record", "result"},
     {"structured_answer"},
     {"nodes"},
     {"sync_graph"},

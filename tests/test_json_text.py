@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graph_agent.json_text import find_objects, scan
+from graph_agent.json_text import MOST_BRACES, MOST_OBJECTS, find_objects, scan
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -97,6 +97,13 @@ def test_an_object_inside_a_broken_one_is_never_taken_for_it(data: dict[str, Any
         pytest.param('{"a": "1\n2\t3"}', [{"a": "1\n2\t3"}], id="raw newline and tab"),
         pytest.param('Go: {"a": "1\n2"}', [{"a": "1\n2"}], id="raw newline amid prose"),
         pytest.param('{"a": "He said "no"."}', [{"a": 'He said "no".'}], id="unescaped quotes"),
+        pytest.param('{"a": "x "y" \\n"}', [{"a": 'x "y" \n'}], id="line break at the end"),
+        pytest.param('{"a": "x "y"\n", b: 1}', [{"a": 'x "y"\n', "b": 1}], id="raw line break"),
+        pytest.param(
+            r"""{'a\u000a': 'C:\\new\n', b: two }""",
+            [{"a\n": "C:\\new\n", "b": "two"}],
+            id="line breaks, and a backslash before an n",
+        ),
         pytest.param(r'{"a": "\(x\) \alpha"}', [{"a": r"\(x\) \alpha"}], id="wrong escapes"),
         pytest.param('{"a": {"b": 1}', [{"a": {"b": 1}}], id="missing brace at the end"),
         pytest.param('```\n{"a": "b"\n```\nOk?', [{"a": "b"}], id="missing brace in a fence"),
@@ -125,6 +132,7 @@ def test_find_objects(text: str, found: list[dict[str, Any]]) -> None:
         pytest.param('{"a": }', False, id="a value is missing"),
         pytest.param('{"a": 1, ...}', False, id="left out by the model"),
         pytest.param('{"a": """x"""}', False, id="three quotes"),
+        pytest.param('{"a": "\ue000 "x" y"}', False, id="what stands for a line break"),
     ],
 )
 def test_only_what_was_read_whole_and_without_a_guess_is_sound(text: str, *, sound: bool) -> None:
@@ -146,13 +154,46 @@ def test_no_part_of_an_object_is_sound(data: dict[str, Any], share: float) -> No
 
 @settings(max_examples=50)
 @given(st.text() | st.text(alphabet="{}[]\"'\\:, \n<>/think`a1"))
+@example('{{"```json|{"“```json')  # json_repair fails an assertion of its own
 def test_any_text_is_read_without_an_error(text: str) -> None:
     assert all(isinstance(found, dict) for found in find_objects(text))
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"a": 1} x ' * (MOST_OBJECTS + 9), id="amid prose"),
+        pytest.param(f"[{{}}{', {}' * (MOST_OBJECTS + 9)}]", id="list"),
+    ],
+)
+def test_of_too_many_objects_one_more_than_is_looked_at_is_found(text: str) -> None:
+    assert len(scan(text)) == MOST_OBJECTS + 1
+
+
+def test_as_many_objects_as_are_looked_at_are_all_found() -> None:
+    assert len(scan("{} " * MOST_OBJECTS)) == MOST_OBJECTS
+
+
+@pytest.mark.parametrize(
     "piece",
-    ["{", "}", '"', '{"', "{'", '{"a":', '{"a"}', '{"a":[', "{x}", '\\"', "<think>", "</think>"],
+    [
+        "{",
+        "}",
+        '"',
+        '{"',
+        "{'",
+        '{"a":',
+        '{"a"}',
+        '{"a":[',
+        "{x}",
+        '\\"',
+        "<think>",
+        "</think>",
+        "<think></think>",
+        "{}",
+        '{"a":1} x ',
+        "{a:1}\n",
+    ],
 )
 def test_a_megabyte_of_garbage_takes_no_noticeable_time(piece: str) -> None:
     text = '{"' + piece * (1_000_000 // len(piece))
@@ -162,6 +203,12 @@ def test_a_megabyte_of_garbage_takes_no_noticeable_time(piece: str) -> None:
 
     # 0.02 to 0.13 on the slow machine where this was written; square time takes minutes.
     assert time.process_time() - started < 2
+
+
+def test_what_would_take_long_to_mend_is_left_alone() -> None:
+    few, many = (f'{{"a": [{"{b: 1}, " * count}],}}' for count in (9, MOST_BRACES))
+
+    assert (len(scan(f"So: {few}")), scan(f"So: {many}")) == (1, [])
 
 
 @pytest.mark.parametrize("depth", [1_100, 100_000])

@@ -579,12 +579,12 @@ def test_the_budget_holds_under_every_failure(
     [
         pytest.param(
             "It takes no json_schema.",
-            ["json_schema", "json_object", "json_object"],
+            ["json_schema", "json_object", "json_object", "json_object"],
             id="no schema at all",
         ),
         pytest.param(
             "Invalid schema: too odd.",
-            ["json_schema", "json_object", "json_schema"],
+            ["json_schema", "json_object", "json_object", "json_schema"],
             id="not this schema",
         ),
     ],
@@ -593,15 +593,30 @@ async def test_a_refused_schema_is_remembered_of_any_chat_model(
     words: str, forms: list[str]
 ) -> None:
     refusal = ModelRefusedError(words, status=400)
-    chat = ScriptedChatModel(replies=[refusal, '{"n": 3}', '{"n": 4}'])
+    chat = ScriptedChatModel(replies=[refusal, '{"n": 3}', '{"n": 4}', "{}"])
     abilities = Abilities(tool_call=False, json_mode=True, json_schema=True)
     model = LanguageModel.of(chat, abilities=abilities)
 
     first = await structured_llm_call(model, ASK, Number)
     second = await structured_llm_call(model, ASK, Number)
+    await structured_llm_call(model, ASK, {"type": "object"})
 
     assert (first.value, first.calls, second.value) == (Number(n=3), 2, Number(n=4))
     assert [asked.parameters["response_format"]["type"] for asked in chat.asked] == forms
+
+
+async def test_a_schema_that_was_refused_is_not_sent_where_there_is_no_json_mode() -> None:
+    refusal = ModelRefusedError("Invalid schema: too odd.", status=400)
+    chat = ScriptedChatModel(replies=[refusal, '{"n": 3}', '{"n": 4}'])
+    abilities = Abilities(tool_call=False, json_mode=False, json_schema=True)
+    model = LanguageModel.of(chat, abilities=abilities)
+
+    results = [await structured_llm_call(model, ASK, Number) for _ in range(2)]
+
+    assert [(result.value, result.calls, result.level) for result in results] == [
+        (Number(n=3), 2, "plain"),
+        (Number(n=4), 1, "plain"),
+    ]
 
 
 def test_no_reference_of_a_schema_is_fetched() -> None:

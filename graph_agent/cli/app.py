@@ -141,9 +141,23 @@ def graph() -> None:
 
 
 @app.command()
-def models(config: Config = None, json: Json = False) -> None:
+def models(
+    prefetch: Annotated[
+        bool,
+        typer.Option(
+            "--prefetch",
+            help="List nothing, but download the file (4 MB) by which tokens are counted exactly, "
+            "into tiktoken's cache (TIKTOKEN_CACHE_DIR). Without it counts are estimates.",
+        ),
+    ] = False,
+    config: Config = None,
+    json: Json = False,
+) -> None:
     """List the models that are set up."""
-    _run(lambda commands: commands.models(json=json), config)
+    if prefetch:
+        _run(lambda commands: commands.prefetch(json=json))
+    else:
+        _run(lambda commands: commands.models(json=json), config)
 
 
 def _run(

@@ -12,9 +12,11 @@ from graph_agent.cli.chat import Chat
 from graph_agent.cli.exit_codes import ExitCode
 from graph_agent.cli.follow import agent_loop, follow
 from graph_agent.cli.lists import print_models, print_threads
+from graph_agent.cli.safe_text import json_line, one_line
 from graph_agent.cli.storage import list_threads, queue_interrupt
 from graph_agent.cli.views import Views
 from graph_agent.config import Config, load_config
+from graph_agent.context.encoding_download import fetch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,7 @@ class Commands:
         """Queue a message for a thread's run."""
         database = self._config().settings.database
         asyncio.run(queue_interrupt(database, thread_id, _text(text)))
-        typer.echo("Queued: the run in progress answers it, or else the thread's next one.")
+        typer.echo("Queued: the run in progress answers it.")
         return ExitCode.OK
 
     def graph(self) -> int:
@@ -80,6 +82,16 @@ class Commands:
     def models(self, *, json: bool) -> int:
         """List models."""
         print_models(self._config().models, json=json)
+        return ExitCode.OK
+
+    def prefetch(self, *, json: bool) -> int:
+        """Download what exact token counts need."""
+        path = fetch()
+        if json:
+            typer.echo(json_line({"event": "encoding", "data": {"path": str(path)}}))
+            typer.echo(json_line({"event": "end", "data": {}}))
+        else:
+            typer.echo(f"Token counts are exact, by {one_line(str(path))}")
         return ExitCode.OK
 
     def _config(self) -> Config:

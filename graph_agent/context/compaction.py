@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from graph_agent.context.budget import summary_room
 from graph_agent.context.prompt import prompt_of
 from graph_agent.context.shortening import clipped
 from graph_agent.context.summary import summarized
@@ -18,14 +19,18 @@ from graph_agent.errors import ContextOverflowError, ModelError
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.prompts import SummaryHint
 from graph_agent.settings import Settings
-from graph_agent.state import AgentState
+from graph_agent.state import AgentState, said_by_user
 
 logger = logging.getLogger(__name__)
 
 WHOLE_EXCHANGES = 2
-"""The newest exchanges with results, which never shrink."""
+"""The newest exchanges with results, which do not shrink; the newest one never does."""
+WHOLE_SHARE = 2 / 3
+"""Share of the target that they may take; more would bring the next compaction too soon."""
 SUMMARY_SHARE = 1 / 8
 """Share of the budget that the summary may take."""
+LEAST_SHARE = 1 / 4
+"""Share of the budget that the target must be, for old exchanges to be summed up."""
 LEAST_CAP = 48
 """Tokens of a message below which lowering the cap saves nothing."""
 
@@ -46,12 +51,20 @@ class Frame:
     @property
     def target(self) -> int:
         """What the messages may take after a compaction: some steps pass until the next."""
-        return int(self.budget * self.share) - self.overhead
+        wanted = int(self.budget * self.share) - self.overhead
+        # A long system prompt must not leave nothing for the messages.
+        return max(wanted, (self.budget - self.overhead) // 2)
 
     @property
     def summary_cap(self) -> int:
         """What the summary may take."""
-        return int(self.budget * SUMMARY_SHARE)
+        return min(int(self.budget * SUMMARY_SHARE), self.target // 4)
+
+    @property
+    def cap(self) -> int:
+        """What one message may take where the budget is less than was set up; 0: as usual."""
+        quarter = self.budget // 4
+        return quarter if quarter < self.caps.message else 0
 
     def size(self, state: AgentState) -> int:
         """Count what the messages take as they are shown."""
@@ -76,7 +89,8 @@ async def compacted(
     Returns:
         The thread with new marks, and the summariser's replies (for their usage).
     """
-    smaller, replies = await _by_policy(replace(state, cap=0), frame, settings, model)
+    state = replace(state, cap=frame.cap)
+    smaller, replies = await _by_policy(state, frame, settings, model)
     return _squeezed(smaller, frame), replies
 
 
@@ -85,21 +99,31 @@ async def _by_policy(
 ) -> tuple[AgentState, list[AIMessage]]:
     policy = settings.compaction
     if policy == "auto":
-        state = replace(state, shrunk=shrunk_point(state, keep=WHOLE_EXCHANGES))
+        state = _shrunk(state, frame)
         if frame.size(state) <= frame.target:
             return state, []
     if policy == "trim":
         return _kept_last(state, frame, settings), []
-    room = frame.target - frame.summary_cap
+    if policy == "auto" and frame.target < frame.budget * LEAST_SHARE:
+        # With so little room something would have to be summed up, and paid, at every step.
+        return _trimmed(state, frame), []
     shorter = (
         _kept_last(state, frame, settings)
         if policy == "summarize"
-        else replace(state, cut=cut_point(state, room=room, caps=frame.caps))
+        else _trimmed(state, frame, frame.target - frame.summary_cap)
     )
-    summary, replies = await _summary(state, shorter.cut, frame, model)
+    summary, replies = await _summary(state, shorter.cut, frame, settings, model)
     if summary:
         return replace(shorter, summary=summary), replies
     return _trimmed(state, frame), replies
+
+
+def _shrunk(state: AgentState, frame: Frame) -> AgentState:
+    """Shrink old results; of the newest whole ones only one stays where they take too much."""
+    newest = shrunk_point(replace(state, shrunk=0), keep=WHOLE_EXCHANGES)
+    whole = frame.size(replace(state, cut=max(state.cut, newest), summary=""))
+    keep = WHOLE_EXCHANGES if whole <= frame.target * WHOLE_SHARE else 1
+    return replace(state, shrunk=shrunk_point(state, keep=keep))
 
 
 def _kept_last(state: AgentState, frame: Frame, settings: Settings) -> AgentState:
@@ -109,13 +133,15 @@ def _kept_last(state: AgentState, frame: Frame, settings: Settings) -> AgentStat
     return kept if frame.fits(kept) else _trimmed(kept, frame)
 
 
-def _trimmed(state: AgentState, frame: Frame) -> AgentState:
-    return replace(state, cut=cut_point(state, room=frame.target, caps=frame.caps))
+def _trimmed(state: AgentState, frame: Frame, room: int | None = None) -> AgentState:
+    """Leave old exchanges out, until the rest takes `room` tokens; None: the target."""
+    room = frame.target if room is None else room
+    return replace(state, cut=cut_point(state, room=room, caps=frame.caps.lowered(state.cap)))
 
 
 def _squeezed(state: AgentState, frame: Frame) -> AgentState:
     """Lower the cap of each message where what may not be left out does not fit as it is."""
-    cap = frame.caps.message
+    cap = state.cap or frame.caps.message
     while not frame.fits(state) and cap > LEAST_CAP:
         cap = max(LEAST_CAP, cap * 2 // 3)
         state = replace(state, cap=cap)
@@ -123,14 +149,14 @@ def _squeezed(state: AgentState, frame: Frame) -> AgentState:
 
 
 async def _summary(
-    state: AgentState, cut: int, frame: Frame, model: LanguageModel
+    state: AgentState, cut: int, frame: Frame, settings: Settings, model: LanguageModel
 ) -> tuple[str, list[AIMessage]]:
     """Sum up what leaves the prompt with a new cut; nothing where that fails."""
-    leaving = _leaving(state, cut, frame.caps)
+    leaving = _leaving(state, cut, frame.caps.lowered(state.cap))
     if not leaving:
         return state.summary, []
     hint: SummaryHint = "react_iteration" if cut > state.turn["start"] else "general"
-    room = _room(model)
+    room = summary_room(model, settings)
     try:
         return await summarized(
             model,
@@ -139,6 +165,7 @@ async def _summary(
             hint=hint,
             room=room,
             cap=min(frame.summary_cap, room // 4),
+            question=_question(state) if cut > state.turn["start"] else "",
         )
     except ModelError as error:
         if isinstance(error, ContextOverflowError):
@@ -148,14 +175,16 @@ async def _summary(
         return "", []
 
 
+def _question(state: AgentState) -> str:
+    return state.messages[state.turn["start"]].text
+
+
 def _leaving(state: AgentState, cut: int, caps: Caps) -> list[BaseMessage]:
     """List what is shown now and will not be; of what the user said, what is pinned no more."""
     stays = {id(message) for message in pinned(state, cut, caps)}
     shown = [*pinned(state, state.cut, caps), *state.messages[state.cut : cut]]
-    return [message for message in shown if id(clipped(message, caps.message)) not in stays]
-
-
-def _room(model: LanguageModel) -> int:
-    """What a request to the summariser may take: its own window, less its reply."""
-    room = max(model.context_size - model.max_output_tokens, model.context_size // 2)
-    return min(room, model.endpoint.prompt_limit or room)
+    return [
+        message
+        for message in shown
+        if not (said_by_user(message) and id(clipped(message, caps.message)) in stays)
+    ]

@@ -49,6 +49,11 @@ def _shorten(message: BaseMessage, cap: int) -> BaseMessage | None:
     return short if message_tokens(short) < message_tokens(message) else None
 
 
+def fitted(text: str, room: int) -> str:
+    """Return the text, or its head and tail where it takes over `room` tokens."""
+    return text if text_tokens(text) <= room else head_and_tail(text, room)
+
+
 def head_and_tail(text: str, room: int) -> str:
     """Keep as much of head and tail, in equal parts, as takes at most `room` tokens."""
     tokens, room = text_tokens(text), max(0, room - MARKER_TOKENS)

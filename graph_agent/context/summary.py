@@ -1,22 +1,35 @@
 """Sums up the part of a thread that leaves the prompt, in one rolling summary."""
 
+import logging
 from collections.abc import Iterator, Sequence
 
 import orjson
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph_agent.context.exchanges import exchanges
+from graph_agent.context.shortening import fitted
 from graph_agent.context.tokens import text_tokens
+from graph_agent.errors import ModelError
 from graph_agent.models.language_model import LanguageModel
-from graph_agent.prompts import SUMMARIZE, SUMMARIZE_REQUEST, SUMMARY_SO_FAR, SummaryHint
+from graph_agent.prompts import (
+    SUMMARIZE,
+    SUMMARIZE_REQUEST,
+    SUMMARY_QUESTION,
+    SUMMARY_SO_FAR,
+    SummaryHint,
+)
 from graph_agent.state import said_by_user
 
-RESULT_CHARS = 600
-"""Characters of each tool result that the summariser reads."""
-REQUEST_SHARE = 0.6
-"""Share of the room that the text may take; the prompt and a wrong estimate need the rest."""
-FEWEST_CHARS = 400
-"""Characters of a piece below which it is not cut further."""
+logger = logging.getLogger(__name__)
+
+RESULT_TOKENS = 500
+"""Tokens of each tool result that are read, where `MOST_CALLS` calls can do it."""
+MOST_CALLS = 3
+"""Calls that one summary takes; results are cut so far that it does."""
+LEAST_RESULT_TOKENS = 100
+"""Tokens of each result that are read, however many there are."""
+ROOM_SHARE = 0.85
+"""Share of the room that is used; our count may be a little low, and the reply needs its own."""
 
 
 async def summarized(
@@ -27,6 +40,7 @@ async def summarized(
     hint: SummaryHint,
     room: int,
     cap: int,
+    question: str = "",
 ) -> tuple[str, list[AIMessage]]:
     """Fold messages into the summary so far.
 
@@ -39,26 +53,45 @@ async def summarized(
         hint: What kind of text it is.
         room: Tokens that one request may take.
         cap: Tokens that the summary may take; a longer one is cut.
+        question: What the work is for.
 
     Returns:
-        The new summary, empty where the model gave none, and the replies (for their usage).
+        The new summary, empty where the model gave none, and the replies (for their usage). Where
+        a later call fails, it holds what the calls before it gave.
 
     Raises:
-        ModelError: The endpoint failed.
+        ModelError: The endpoint failed at once.
     """
-    summary, replies = previous, []
-    for text in _chunks(list(_told(messages)), int(room * REQUEST_SHARE) - cap):
+    summary, told = previous, False
+    replies: list[AIMessage] = []
+    asked = SUMMARY_QUESTION.format(content=fitted(question, cap)) if question else ""
+    around = text_tokens(SUMMARIZE[hint]) + text_tokens(asked) + cap
+    size = int(room * ROOM_SHARE) - around
+    for text in _chunks(list(_told(messages, _result_tokens(messages, size))), size):
         so_far = SUMMARY_SO_FAR.format(content=summary) if summary else ""
-        request = SUMMARIZE_REQUEST.format(so_far=so_far, text=text)
-        reply = await model.ask([SystemMessage(SUMMARIZE[hint]), HumanMessage(request)])
-        replies.append(reply)
-        summary = _within(reply.text.strip(), cap)
-        if not summary:
+        request = SUMMARIZE_REQUEST.format(question=asked, so_far=so_far, text=text)
+        try:
+            reply = await model.ask([SystemMessage(SUMMARIZE[hint]), HumanMessage(request)])
+        except ModelError as error:
+            if not replies:
+                raise
+            logger.warning("a part of the history is not summed up: %s", error)
             break
-    return summary, replies
+        replies.append(reply)
+        if not reply.text.strip():
+            break
+        summary, told = fitted(reply.text.strip(), cap), True
+    return (summary if told else ""), replies
 
 
-def _told(messages: Sequence[BaseMessage]) -> Iterator[str]:
+def _result_tokens(messages: Sequence[BaseMessage], size: int) -> int:
+    """Return how much of each result is read: all in one call, or a fair part in a few."""
+    results = max(1, sum(isinstance(message, ToolMessage) for message in messages))
+    fair = min(RESULT_TOKENS, MOST_CALLS * size // results)
+    return max(LEAST_RESULT_TOKENS, size // results, fair)
+
+
+def _told(messages: Sequence[BaseMessage], result_tokens: int) -> Iterator[str]:
     """Write down a conversation, one line or more for each message."""
     for exchange in exchanges(messages):
         first, *results = exchange.messages
@@ -68,7 +101,7 @@ def _told(messages: Sequence[BaseMessage]) -> Iterator[str]:
         calls = first.tool_calls if isinstance(first, AIMessage) else []
         for call, result in zip(calls, results, strict=True):
             arguments = orjson.dumps(call["args"], default=str).decode()
-            yield f"{call['name']}({arguments}) -> {_short(result.text, RESULT_CHARS)}"
+            yield f"{call['name']}({arguments}) -> {fitted(result.text, result_tokens)}"
 
 
 def _is_ours(message: BaseMessage) -> bool:
@@ -81,7 +114,7 @@ def _chunks(lines: Sequence[str], room: int) -> Iterator[str]:
     """Join lines to texts of at most `room` tokens; a line that is longer is cut."""
     chunk: list[str] = []
     left = room
-    for line in (_within(line, room) for line in lines):
+    for line in (fitted(line, room) for line in lines):
         tokens = text_tokens(line)
         if chunk and tokens > left:
             yield "\n".join(chunk)
@@ -90,13 +123,3 @@ def _chunks(lines: Sequence[str], room: int) -> Iterator[str]:
         left -= tokens
     if chunk:
         yield "\n".join(chunk)
-
-
-def _within(text: str, tokens: int) -> str:
-    while text_tokens(text) > tokens and len(text) > FEWEST_CHARS:
-        text = _short(text, len(text) * 3 // 4)
-    return text
-
-
-def _short(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}…"

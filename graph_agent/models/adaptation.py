@@ -11,6 +11,17 @@ REFUSED = {400, 404, 405, 415, 422, 501}
 """HTTP statuses with which an endpoint says that it does not take a request of this form."""
 TEMPLATE = re.compile(r"jinja|template|unsupported|not support|param", re.IGNORECASE)
 """What a status 500 must say to be about the request's form: chat templates fail with it."""
+ABOUT_THE_SCHEMA = (
+    r"invalid (json )?schema|in context=|unsupported json schema|features not supported"
+    r"|schema (conversion|is too)|schema.{0,60}(too many|exceeds)|too many.{0,40}schema"
+    r"|\bgrammar\b(?!\W*can be specified)|failed to initialize samplers"
+    r"|\$ref\b|\bkeywords?\b(?! argument)"
+)
+"""How servers refuse one schema, for what it holds, and not all of them.
+
+Heard from OpenAI, vLLM (xgrammar), llama.cpp, Gemini and Anthropic. Where it is wrongly taken for
+such a refusal, each further schema costs a request; the other way round, none would be sent again.
+"""
 LONGEST_WORDS = 4_000
 """Characters of a refusal that are looked at."""
 REFUSES = (
@@ -39,10 +50,10 @@ def adapted(rules: WireRules, status: int, words: str, parameters: Parameters) -
     Args:
         rules: By which it was refused.
         status: HTTP status of the refusal.
-        words: What the endpoint said.
+        words: What the endpoint said; not about one schema, which no rule can mend.
         parameters: The request without its messages.
     """
-    text = " ".join(words[:LONGEST_WORDS].split())
+    text = _told(words)
     if status not in REFUSED and not (status == 500 and TEMPLATE.search(text)):
         return None
     changes = (
@@ -51,6 +62,33 @@ def adapted(rules: WireRules, status: int, words: str, parameters: Parameters) -
         if adaptation.asked(parameters) and adaptation.words.search(text)
     )
     return next((changed for changed in changes if changed != rules), None)
+
+
+def is_about_the_schema(words: str) -> bool:
+    """Tell whether an endpoint refused a JSON schema for what it holds: it may take another.
+
+    >>> is_about_the_schema("Invalid schema for response_format 'x': 'oneOf' is not permitted.")
+    True
+    >>> is_about_the_schema("response_format of type json_schema is not supported")
+    False
+    """
+    return _SCHEMA.search(_told(words)) is not None
+
+
+def refuses_the_schema(status: int, words: str, parameters: Parameters) -> bool:
+    """Tell whether a refusal is about the JSON schema that the request asked for.
+
+    Args:
+        status: HTTP status of the refusal; some servers call a schema's fault their own.
+        words: What the endpoint said.
+        parameters: The request without its messages.
+    """
+    asked = _wants("json_schema")(parameters) and (status in REFUSED or status == 500)
+    return asked and is_about_the_schema(words)
+
+
+def _told(words: str) -> str:
+    return " ".join(words[:LONGEST_WORDS].split())
 
 
 def _has(*names: str) -> Callable[[Parameters], bool]:
@@ -112,6 +150,7 @@ def _with_text(unfit: str) -> Change:
     return change
 
 
+_SCHEMA = _words(ABOUT_THE_SCHEMA)
 _COMBINED = r"combin|together|with|both|alongside|simultaneous|at the same time"
 ADAPTATIONS = (
     Adaptation(
@@ -135,7 +174,10 @@ ADAPTATIONS = (
         change=_sets(tools=False),
     ),
     Adaptation(
-        words=_words(r"response.?format|json.?schema|structured.?output|grammar|guided"),
+        words=_words(
+            rf"^(?!.*({ABOUT_THE_SCHEMA})).*"
+            r"(response.?format|json.?schema|structured.?output|grammar|guided)"
+        ),
         asked=_wants("json_schema"),
         change=_sets(json_schema=False),
     ),

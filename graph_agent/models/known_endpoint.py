@@ -1,5 +1,7 @@
 """Remembers what each endpoint takes, for the life of the process."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import openai
 
 from graph_agent.errors import ContextOverflowError, ModelRefusedError, ToolsRefusedError
-from graph_agent.models.adaptation import adapted, refuses_tools
+from graph_agent.models.adaptation import adapted, refuses_the_schema, refuses_tools
 from graph_agent.models.calibration import Calibration
 from graph_agent.models.failures import classify
 from graph_agent.models.wire_rules import WireRules, rules_for
@@ -25,11 +27,32 @@ class KnownEndpoint:
     def __init__(self, rules: WireRules | None = None) -> None:
         self.rules = rules or WireRules()
         """As they are known now; they change with what is refused."""
+        self.refused_schemas: frozenset[str] = frozenset()
+        """Digests of the `response_format`s that it refused for what their schemas hold."""
         self.calibration = Calibration()
         """How far off our count of a prompt's tokens is there."""
         self.prompt_limit: int | None = None
         """Tokens, by our count, that a prompt may take there; None: what is set up was never too
         much."""
+
+    def rules_of(self, parameters: Mapping[str, Any]) -> WireRules:
+        """Return the rules of one request: a schema that was refused is not sent again."""
+        refused = self.has_refused(parameters.get("response_format"))
+        return replace(self.rules, json_schema=False) if refused else self.rules
+
+    def has_refused(self, form: Mapping[str, Any] | None) -> bool:
+        """Tell whether a `response_format` was refused for what its schema holds."""
+        if form is None or not self.refused_schemas:
+            return False
+        return _digest(form) in self.refused_schemas
+
+    def refuse(self, form: Mapping[str, Any]) -> None:
+        """Note that a `response_format` was refused for what its schema holds."""
+        self.refused_schemas |= {_digest(form)}
+
+    def take_again(self, form: Mapping[str, Any]) -> None:
+        """Forget that it was refused."""
+        self.refused_schemas -= {_digest(form)}
 
     def expect_tools(self) -> None:
         """Raise what the endpoint said when it refused tools, if it did.
@@ -67,14 +90,21 @@ class KnownEndpoint:
 class Adapting:
     """One request, asked again by other rules for as long as its refusals say how."""
 
-    def __init__(self, endpoint: KnownEndpoint) -> None:
+    def __init__(self, endpoint: KnownEndpoint, parameters: Mapping[str, Any]) -> None:
+        """Begin a request.
+
+        Args:
+            endpoint: Who is asked.
+            parameters: The request without its messages, as it is meant.
+        """
         self._endpoint = endpoint
+        self._parameters = parameters
         self._tried: list[tuple[WireRules, str]] = []
 
     @property
     def rules(self) -> WireRules:
         """By which to ask next."""
-        return self._endpoint.rules
+        return self._endpoint.rules_of(self._parameters)
 
     def after(
         self, refusal: openai.APIStatusError, used: WireRules, parameters: Mapping[str, Any]
@@ -95,11 +125,15 @@ class Adapting:
         tried = [rules for rules, _ in self._tried]
         if self.rules not in tried:
             return  # another request has learned meanwhile
-        changed = self._changed(refusal, words, parameters)
+        too_long = isinstance(classify(refusal), ContextOverflowError)
+        if not too_long and refuses_the_schema(refusal.status_code, words, parameters):
+            self._endpoint.refuse(parameters["response_format"])
+            return  # the rules for this schema alone are other ones now
+        changed = None if too_long else adapted(self.rules, refusal.status_code, words, parameters)
         if changed is None or changed in tried:
             self._forget_what_did_not_help(words)
             raise refusal
-        self._endpoint.rules = changed
+        self._learn(changed)
         if changed.tools < used.tools:
             raise ToolsRefusedError(
                 f"The model's endpoint takes no tools ({refusal.status_code}): {refusal.message}",
@@ -108,17 +142,24 @@ class Adapting:
         if changed.images < used.images:
             raise refusal
 
-    def _changed(
-        self, refusal: openai.APIStatusError, words: str, parameters: Mapping[str, Any]
-    ) -> WireRules | None:
-        if isinstance(classify(refusal), ContextOverflowError):
-            return None
-        return adapted(self.rules, refusal.status_code, words, parameters)
+    def _learn(self, rules: WireRules) -> None:
+        """Let rules hold for the endpoint, but what is about this request's schema for it alone."""
+        known = self._endpoint.rules
+        if self.rules != known:
+            rules = replace(rules, json_schema=known.json_schema)
+        self._endpoint.rules = rules
 
     def _forget_what_did_not_help(self, words: str) -> None:
         """Take the last change back if the endpoint says the same as before it."""
         if len(self._tried) > 1 and self._tried[-2][1] == words:
-            self._endpoint.rules = self._tried[-2][0]
+            before = self._tried[-2][0]
+            self._learn(before)
+            if before.json_schema and self.rules != before:
+                self._endpoint.take_again(self._parameters["response_format"])
+
+
+def _digest(form: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()
 
 
 _ENDPOINTS: dict[tuple[str, str, WireRules], KnownEndpoint] = {}

@@ -90,7 +90,7 @@ class CompatibleChatModel(ChatOpenAI):
         Returns:
             The body of the answer, or the stream of its pieces.
         """
-        client, adapting = await self._client(), Adapting(self.endpoint)
+        client, adapting = await self._client(), Adapting(self.endpoint, parameters)
         while True:
             if parameters.get("tools"):
                 self.endpoint.expect_tools()
@@ -133,7 +133,8 @@ class CompatibleChatModel(ChatOpenAI):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        adapting, parameters = Adapting(self.endpoint), self._parameters(stop, kwargs)
+        parameters = self._parameters(stop, kwargs)
+        adapting = Adapting(self.endpoint, parameters)
         while True:
             if parameters.get("tools"):
                 self.endpoint.expect_tools()

@@ -1,13 +1,13 @@
 """Reads what OpenAI-compatible endpoints answer: whole replies, calls, usage."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, InvalidToolCall
 from langchain_core.messages.ai import UsageMetadata
-from langchain_core.messages.tool import ToolCall, invalid_tool_call
+from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
 from graph_agent.errors import ModelError
 from graph_agent.models.reasoning import (
@@ -16,6 +16,9 @@ from graph_agent.models.reasoning import (
     split_content,
     split_text,
 )
+
+UNREADABLE_AT = "unreadable_at"
+"""Key in a reply's metadata: the places, among all its calls, of those that cannot be read."""
 
 
 def read_reply(body: object) -> AIMessage:
@@ -30,7 +33,8 @@ def read_reply(body: object) -> AIMessage:
     if not isinstance(body, dict) or not choices:
         raise ModelError(f"The endpoint answered without a choice: {str(body)[:300]}")
     message = choices[0].get("message") or {}
-    calls, invalid = read_calls(message.get("tool_calls") or [])
+    raw_calls = message.get("tool_calls") or []
+    calls, invalid = read_calls(raw_calls)
     content = split_content(message.get("content") or message.get("refusal") or "")
     said = split_text(content.text)
     thoughts = (reasoning_field(message), content.reasoning, said.reasoning)
@@ -41,7 +45,10 @@ def read_reply(body: object) -> AIMessage:
         invalid_tool_calls=invalid,
         additional_kwargs={"reasoning_content": reasoning} if reasoning else {},
         usage_metadata=read_usage(body.get("usage")),
-        response_metadata={"finish_reason": choices[0].get("finish_reason")},
+        response_metadata={
+            "finish_reason": choices[0].get("finish_reason"),
+            **(unreadable_places(raw_calls) if invalid else {}),
+        },
         id=f"run-{uuid4()}",
     )
 
@@ -68,24 +75,42 @@ def read_usage(usage: Mapping[str, Any] | None) -> UsageMetadata | None:
 
 
 def read_calls(
-    raw_calls: list[Mapping[str, Any]],
+    raw_calls: Sequence[Mapping[str, Any]],
 ) -> tuple[list[ToolCall], list[InvalidToolCall]]:
     """Read the calls of a reply; those that cannot be read come second, as they came."""
-    calls: list[ToolCall] = []
-    invalid: list[InvalidToolCall] = []
-    for raw in raw_calls:
-        function = raw.get("function") or {}
-        name, arguments = str(function.get("name") or ""), function.get("arguments")
-        call_id = raw.get("id") or f"call_{uuid4().hex[:24]}"
-        try:
-            args = read_arguments(arguments)
-        except ValueError as fault:
-            invalid.append(
-                invalid_tool_call(name=name, args=str(arguments), id=call_id, error=str(fault))
-            )
-        else:
-            calls.append(ToolCall(name=name, args=args, id=call_id, type="tool_call"))
-    return calls, invalid
+    read = [_read_call(raw) for raw in raw_calls]
+    calls = [call for call in read if call["type"] == "tool_call"]
+    return calls, [call for call in read if call["type"] == "invalid_tool_call"]
+
+
+def unreadable_places(raw_calls: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """Return what a message's metadata must hold besides, so that the order of calls is known."""
+    invalid = [_read_call(raw)["type"] == "invalid_tool_call" for raw in raw_calls]
+    mixed = any(invalid) and not all(invalid)
+    return {UNREADABLE_AT: [place for place, is_so in enumerate(invalid) if is_so]} if mixed else {}
+
+
+def in_order(reply: AIMessage) -> list[ToolCall | InvalidToolCall]:
+    """Return a reply's calls as the model wrote them, those among them that cannot be read.
+
+    Of other providers' messages the order is not known: these come last.
+    """
+    calls: list[ToolCall | InvalidToolCall] = list(reply.tool_calls)
+    places = reply.response_metadata.get(UNREADABLE_AT) or []
+    for number, call in enumerate(reply.invalid_tool_calls):
+        calls.insert(places[number] if number < len(places) else len(calls), call)
+    return calls
+
+
+def _read_call(raw: Mapping[str, Any]) -> ToolCall | InvalidToolCall:
+    function = raw.get("function") or {}
+    name, arguments = str(function.get("name") or ""), function.get("arguments")
+    call_id = raw.get("id") or f"call_{uuid4().hex[:24]}"
+    try:
+        args = read_arguments(arguments)
+    except ValueError as fault:
+        return invalid_tool_call(name=name, args=str(arguments), id=call_id, error=str(fault))
+    return tool_call(name=name, args=args, id=call_id)
 
 
 def read_arguments(arguments: object) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from openai._streaming import ServerSentEvent
 from graph_agent.errors import ModelUnavailableError
 from graph_agent.models.call_assembly import CallAssembly
 from graph_agent.models.reasoning import reasoning_field, split_content
-from graph_agent.models.reply import read_calls, read_usage
+from graph_agent.models.reply import read_calls, read_usage, unreadable_places
 from graph_agent.models.think_splitter import ThinkSplitter
 
 BROKEN_OFF = "The model's endpoint broke off amid its reply. Try again later."
@@ -125,7 +125,8 @@ class StreamAssembly:
 
     def whole(self) -> AIMessage:
         """Return the reply, once it has ended, as if it had been no stream."""
-        calls, invalid = read_calls(list(self._calls.calls()))
+        raw_calls = list(self._calls.calls())
+        calls, invalid = read_calls(raw_calls)
         reasoning = "".join(self._reasoning).strip()
         return AIMessage(
             content="".join(self._text),
@@ -133,7 +134,7 @@ class StreamAssembly:
             invalid_tool_calls=invalid,
             additional_kwargs={"reasoning_content": reasoning} if reasoning else {},
             usage_metadata=read_usage(self._usage),
-            response_metadata=self._metadata(),
+            response_metadata=self._metadata() | (unreadable_places(raw_calls) if invalid else {}),
             id=f"run-{uuid4()}",
         )
 

@@ -59,7 +59,6 @@ async def select_tools(state: AgentState, runtime: Runtime[RunOptions], *, deps:
         structured=None,
         structured_error=None,
         stop_reason=None,
-        cap=0,
     )
     if asked is not None:
         update["messages"] = [asked]

@@ -14,6 +14,7 @@ from graph_agent.nodes.guard_context import guard_context
 from graph_agent.nodes.reporting import Node
 from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, Update
+from graph_agent.trace import run_messages, step_records
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ def with_smaller_prompts(node: Node) -> Node:
     """Let `think` try again, in the same iteration, with less of the thread.
 
     What did not fit is remembered for the endpoint, so that it is not found out at every step.
+    Where nothing more can be left out, the run ends with an answer from what was found until then.
     """
 
     @wraps(node)
@@ -35,8 +37,11 @@ def with_smaller_prompts(node: Node) -> Node:
                 return Update(**{**changed, **await node(state, runtime, deps=deps)})
             except ContextOverflowError as error:
                 smaller = await _smaller(state, runtime, deps) if tries < MOST_SMALLER else None
-                if not smaller:
+                if not smaller and not step_records(run_messages(state)):
                     raise
+                if not smaller:
+                    logger.warning("the run ends with what was found: %s", error)
+                    return Update(**{**changed, "stop_reason": "error"})
                 logger.warning("asking again with a smaller prompt: %s", error)
             tries, changed = tries + 1, Update(**{**changed, **smaller})
             # What that node writes are marks and usage, which have one type in both.

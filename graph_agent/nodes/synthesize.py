@@ -7,8 +7,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages import SystemMessage as System
 from langgraph.runtime import Runtime
 
+from graph_agent.context.tokens import MESSAGE_OVERHEAD, text_tokens
 from graph_agent.deps import Deps
-from graph_agent.draft import answer_draft
 from graph_agent.events import (
     AnswerDone,
     AnswerSignal,
@@ -21,25 +21,12 @@ from graph_agent.limits import limit_named
 from graph_agent.nodes.drain_interrupts import drain
 from graph_agent.nodes.limited import answer_time_left
 from graph_agent.nodes.synthesis import Synthesis, synthesis
-from graph_agent.prompts import (
-    LIMIT_NOTE,
-    SYNTHESIS_DRAFT,
-    SYNTHESIS_INTERRUPTS,
-    SYNTHESIS_SYSTEM,
-    SYNTHESIS_USER,
-)
+from graph_agent.prompts import LIMIT_NOTE, SYNTHESIS_SYSTEM, SYNTHESIS_USER
+from graph_agent.record import fitted_record
 from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, StopReason, Update, pending_answer
 from graph_agent.structured_answer import StructuredAnswer, structured_answer
-from graph_agent.trace import (
-    fallback_answer,
-    fitted_trace,
-    interrupts_text,
-    question_text,
-    run_messages,
-    step_records,
-    without_draft,
-)
+from graph_agent.trace import fallback_answer, run_messages, step_records
 from graph_agent.usage import add_usage
 
 
@@ -110,25 +97,13 @@ def _wanted(state: AgentState, deps: Deps) -> bool:
 
 
 def _request(state: AgentState, deps: Deps) -> list[BaseMessage]:
-    messages = run_messages(state)
-    draft = answer_draft(messages)
-    added = interrupts_text(messages)
-    trace = fitted_trace(
-        without_draft(messages),
+    taken = text_tokens(SYNTHESIS_SYSTEM) + text_tokens(SYNTHESIS_USER) + 2 * MESSAGE_OVERHEAD
+    record = fitted_record(
+        state,
+        room=deps.budget - taken,
         result_chars=deps.settings.synthesis_tool_result_chars,
-        room=deps.budget,
     )
-    return [
-        System(SYNTHESIS_SYSTEM),
-        HumanMessage(
-            SYNTHESIS_USER.format(
-                question=question_text(messages),
-                interrupts=SYNTHESIS_INTERRUPTS.format(content=added) if added else "",
-                trace=trace,
-                draft=SYNTHESIS_DRAFT.format(content=draft.text) if draft else "",
-            )
-        ),
-    ]
+    return [System(SYNTHESIS_SYSTEM), HumanMessage(SYNTHESIS_USER.format(**vars(record)))]
 
 
 def _placed(state: AgentState, answer: str) -> AIMessage:

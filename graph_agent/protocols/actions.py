@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
+from graph_agent.json_text import MOST_OBJECTS
 from graph_agent.plain_text import cleaned
 from graph_agent.protocols.native_form import call_arguments, was_cut_off
 from graph_agent.protocols.spellings import spelled
@@ -22,6 +23,7 @@ BARE_KEYS = {*NAME_KEYS, "reasoning"}
 """Of an object that has no more keys than these the name is a call; else it may be data."""
 CALL_KEYS = {*NAME_KEYS, *ARGUMENT_KEYS, "type", "id", "call_id", "index", "reasoning", "thought"}
 """All keys that calls have; an object with others may be data."""
+TOO_MANY = f"it holds more than {MOST_OBJECTS:,} JSON objects; write only what comes next"
 CALL_TYPES = ("tool_call", "function", "tool_use", "function_call")
 
 
@@ -50,11 +52,15 @@ def read_actions(reply: AIMessage) -> Actions:
     """Take every action of a reply; where there are calls, an answer beside them waits.
 
     Raises:
-        UnreadableError: There is none, or the reply or one of its actions was cut off.
+        UnreadableError: There is none, the reply or one of its actions was cut off, or it holds
+            more objects than anyone means.
     """
     if was_cut_off(reply):
         raise UnreadableError("it was cut off by the output limit; write less")
-    found = [(cleaned(item.data), item.sound) for item in spelled(reply.text)]
+    items = spelled(reply.text)
+    if len(items) > MOST_OBJECTS:
+        raise UnreadableError(TOO_MANY)
+    found = [(cleaned(item.data), item.sound) for item in items]
     if not found:
         raise UnreadableError("it holds no JSON object")
     calls = [(call, sound) for data, sound in found for call in calls_in(data)]

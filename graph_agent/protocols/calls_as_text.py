@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from graph_agent.json_text import MOST_OBJECTS
 from graph_agent.plain_text import cleaned
 from graph_agent.protocols.actions import (
+    TOO_MANY,
     Action,
     UnreadableError,
     answers_in,
@@ -18,6 +20,9 @@ from graph_agent.tools.registry import ToolRegistry
 
 DEEPEST_ANSWER = 4
 """Answers within answers that are unwrapped: some models write JSON into the JSON."""
+ENDING = 8_000
+"""Characters at the end of a text of too many objects that are looked at as well."""
+INCOMPLETE = "its JSON is broken or ends too early"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +33,8 @@ class Written:
     before: str
     """The words before the first of them."""
     answer: str
-    sound: bool
-    """All calls are complete; else none may run."""
+    fault: str
+    """Why none of the calls may run; empty where they may."""
     fits: bool
     """At least one names a known tool, with arguments that fit."""
 
@@ -44,7 +49,7 @@ def is_raw_call(text: str) -> bool:
     >>> is_raw_call('{"name": "Bob", "age": 3}'), is_raw_call("It is 3.")
     (False, False)
     """
-    return any(map(_is_raw, spelled(text)))
+    return any(map(_is_raw, _looked_at(text)))
 
 
 def without_raw_calls(text: str) -> str:
@@ -56,7 +61,7 @@ def without_raw_calls(text: str) -> str:
     ''
     """
     for _ in range(DEEPEST_ANSWER):
-        items = [item for item in spelled(text) if _is_raw(item)]
+        items = [item for item in _looked_at(text) if _is_raw(item)]
         if not items:
             return text
         answers = [answer for item in items for answer in answers_in(cleaned(item.data))]
@@ -71,18 +76,28 @@ def read_written(text: str, tools: ToolRegistry) -> Written | None:
         text: What the model said.
         tools: What there is. An object in a code fence is a call only if it calls one of them.
     """
-    items = spelled(text)
+    items = _looked_at(text)
+    too_many = len(items) > MOST_OBJECTS
     raw = [item for item in items if _is_raw(item) or (item.fenced and _fits(item, tools))]
     if not raw:
         return None
     calls = [(call, item) for item in raw for call in _calls(item)]
+    fault = "" if all(item.sound for _, item in calls) else INCOMPLETE
+    # Where a model repeats itself without end, one call is enough to tell it so.
+    taken = calls[:1] if too_many else calls
     return Written(
-        calls=[call for call, _ in calls],
-        before=_words(text[: raw[0].start]),
+        calls=[call for call, _ in taken],
+        before="" if too_many else _words(text[: raw[0].start]),
         answer=without_raw_calls(text),
-        sound=all(item.sound for _, item in calls),
+        fault=TOO_MANY if too_many else fault,
         fits=any(_fits(item, tools) for item in raw),
     )
+
+
+def _looked_at(text: str) -> list[Spelled]:
+    """List the objects of a text; of one with too many, those at its beginning and at its end."""
+    items = spelled(text)
+    return items if len(items) <= MOST_OBJECTS else [*items, *spelled(text[-ENDING:])]
 
 
 def _is_raw(item: Spelled) -> bool:

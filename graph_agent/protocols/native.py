@@ -9,6 +9,7 @@ from langchain_core.tools import BaseTool
 
 from graph_agent.context.tokens import message_tokens, schema_tokens
 from graph_agent.models.language_model import LanguageModel
+from graph_agent.models.reply import in_order
 from graph_agent.plain_text import plain_text
 from graph_agent.protocols import Move
 from graph_agent.protocols.calls_as_text import Written, read_written
@@ -23,7 +24,6 @@ from graph_agent.state import Mode
 from graph_agent.tools.registry import ToolRegistry
 
 CUT_OFF = "it was cut off by the output limit; send a smaller one"
-INCOMPLETE = "its JSON is broken or ends too early"
 
 
 class NativeProtocol:
@@ -65,14 +65,15 @@ def in_native_form(
 ) -> AIMessage:
     """Rebuild a reply as the thread keeps it.
 
-    Calls that could not be read stay among the calls, with empty arguments, so that they get an
-    answer and go back as valid JSON; `additional_kwargs["invalid"]` says why they are not run.
+    Calls that could not be read stay where they stood among the calls, with empty arguments, so
+    that they get an answer and go back as valid JSON; `additional_kwargs["invalid"]` says why they
+    are not run.
     A call keeps its id unless it has none or the id is taken.
     """
     fault = CUT_OFF if was_cut_off(reply) else ""
     invalid: dict[str, str] = {}
     calls: list[ToolCall] = []
-    for raw in [*reply.tool_calls, *reply.invalid_tool_calls]:
+    for raw in in_order(reply):
         args, unreadable = _read(raw["args"])
         known = {*taken, *(call["id"] for call in calls)}
         call = kept_call(raw["name"] or "", args, tools, call_id=raw["id"], taken=known)
@@ -96,7 +97,7 @@ def _spoken_as_calls(reply: AIMessage, written: Written, tools: ToolRegistry) ->
     if not written.calls:
         return kept_message(reply, written.answer)
     calls = [kept_call(call.tool, call.args, tools) for call in written.calls]
-    fault = CUT_OFF if was_cut_off(reply) else "" if written.sound else INCOMPLETE
+    fault = CUT_OFF if was_cut_off(reply) else written.fault
     if not fault:
         return kept_message(reply, written.before, calls)
     unread = [call | {"args": {}} for call in calls]

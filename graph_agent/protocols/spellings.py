@@ -4,9 +4,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-from graph_agent.json_text import Found, scan
+from graph_agent.json_text import MOST_OBJECTS, Found, scan
 
 LOOK_BACK = 200
 """Characters before an object that may hold its notation."""
@@ -34,7 +35,7 @@ IN_TAGS = re.compile(
 """A call whose arguments are tags as well: Qwen Coder, MiniMax, GLM."""
 PARAMETER = re.compile(
     r"\s*+<parameter(?:=|\s+name=\")(?P<key>[\w.-]+)\"?>\n?(?P<value>.*?)\n?</parameter>\s*+"
-    r"|\s*+<arg_key>(?P<other>.*?)</arg_key>\s*+<arg_value>(?P<given>.*?)</arg_value>\s*+",
+    r"|\s*+<arg_key>(?P<other>[^<>]*+)</arg_key>\s*+<arg_value>(?P<given>.*?)</arg_value>\s*+",
     re.DOTALL,
 )
 BETWEEN = re.compile(
@@ -63,10 +64,13 @@ class Spelled:
 def spelled(text: str) -> list[Spelled]:
     """Find the objects of a text, in order; of calls in other notations, as name and arguments.
 
+    Returns:
+        All, or the first `MOST_OBJECTS` and one more: then there are more, and none may be run.
+
     >>> [item.data for item in spelled('<function=add>{"a": 1}</function>')]
     [{'name': 'add', 'arguments': {'a': 1}}]
     """
-    tagged = list(_in_tags(text)) if "<" in text else []
+    tagged = list(islice(_in_tags(text), MOST_OBJECTS + 1)) if "<" in text else []
     starts = [tag.start for tag in tagged]
 
     def is_in_tags(item: Spelled) -> bool:
@@ -75,7 +79,8 @@ def spelled(text: str) -> list[Spelled]:
 
     objects = (_placed(found, text) for found in scan(text))
     outside = [item for item in objects if not is_in_tags(item)]
-    return _outermost(sorted([*outside, *tagged], key=lambda item: item.start), text)
+    items = sorted([*outside, *tagged], key=lambda item: item.start)
+    return _outermost(items[: MOST_OBJECTS + 1], text)
 
 
 def _placed(found: Found, text: str) -> Spelled:
@@ -124,6 +129,6 @@ def _outermost(items: list[Spelled], text: str) -> list[Spelled]:
     ]
     first, last = (words[0], words[-1]) if words else (len(items), -1)
     return [
-        replace(item, outermost=number < first or number >= last)
+        replace(item, outermost=True) if number < first or number >= last else item
         for number, item in enumerate(items)
     ]

@@ -1,7 +1,6 @@
 """One structured call under way: what was asked, what came, and what the endpoint refused."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -9,6 +8,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage
 
 from graph_agent.errors import ContextOverflowError, ModelRefusedError, ToolsRefusedError
+from graph_agent.models.adaptation import is_about_the_schema
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.structured.shape import Shape, UnfitError
 
@@ -19,11 +19,6 @@ Form = Literal["tool_call", "json_schema", "json_object", "text"]
 
 NOT_ABLE = {400, 404, 405, 415, 422, 501}
 """HTTP statuses with which an endpoint says that it cannot do what was asked."""
-ABOUT_THE_SCHEMA = re.compile(
-    r"invalid schema|in context=|grammar|schema (?:conversion|is too)|\$ref|keyword",
-    re.IGNORECASE,
-)
-"""How servers refuse one schema, and not all of them."""
 
 
 class NotAbleError(UnfitError):
@@ -45,17 +40,21 @@ class Attempt:
     """What the model said last."""
     faults: list[str] = field(default_factory=list)
     """Why each reply, or request, was in vain."""
-    _refused: dict[Form, str] = field(default_factory=dict)
-    """In what words the endpoint refused a form."""
+    _refused: dict[Form, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    """In what words the endpoint refused a form, and the parameters that asked for it."""
     _taken: set[Form] = field(default_factory=set)
 
     async def ask(self, messages: Sequence[BaseMessage], form: Form, **call: Any) -> AIMessage:
-        """Ask once.
+        """Ask once; for any JSON in place of a schema that the endpoint refused before.
 
         Raises:
             NotAbleError: The endpoint cannot do it in this form.
             ModelError: It failed otherwise.
         """
+        if self.model.endpoint.has_refused(call.get("response_format")):
+            if not self.model.abilities.json_mode:
+                raise NotAbleError("the endpoint refused this schema before")
+            form, call["response_format"] = "json_object", {"type": "json_object"}
         self.calls += 1
         try:
             reply = await self.model.ask(messages, **call)
@@ -63,7 +62,7 @@ class Attempt:
             if form == "text" or not _is_inability(error):
                 raise
             if form not in self._taken:
-                self._refused[form] = str(error)
+                self._refused[form] = (str(error), call)
             raise NotAbleError(str(error)) from error
         self._taken.add(form)
         self.replies.append(reply)
@@ -88,10 +87,12 @@ class Attempt:
     def _learn(self) -> None:
         """Remember what the endpoint lacks, now that it took the same request in another form."""
         endpoint = self.model.endpoint
-        for form, words in self._refused.items():
+        for form, (words, call) in self._refused.items():
             if form == "json_object":
                 endpoint.rules = replace(endpoint.rules, json_object=False)
-            elif form == "json_schema" and not ABOUT_THE_SCHEMA.search(words):
+            elif form == "json_schema" and is_about_the_schema(words):
+                endpoint.refuse(call["response_format"])
+            elif form == "json_schema":
                 endpoint.rules = replace(endpoint.rules, json_schema=False)
         self._refused.clear()
         self.model.learn()

@@ -126,6 +126,40 @@ async def test_a_passing_fault_never_moves_a_level_down(set_up: SetUp, status: i
     assert len(setup.waits) == 2
 
 
+def look(number: int) -> str:
+    """Look.
+
+    Args:
+        number: Which.
+    """
+    return f"seen {number}"
+
+
+async def test_each_schema_that_is_refused_costs_one_request_in_all_runs(
+    set_stage: Callable[..., Any], speech: Any
+) -> None:
+    """B51, for what one schema holds: the run goes on with any JSON, and so does the next one."""
+    words = "Invalid schema for response_format: In context=(), 'anyOf' is not permitted."
+    run = [speech.calls(("look", {"number": 1})), speech.final("ok"), "no data", '{"n": 3}']
+    stage = set_stage(
+        [*run, *run],
+        [look],
+        profile=replace(PROFILES["openai"], refuses_json_schema=words),
+        spec={"abilities": {"json_schema": True}},
+        synthesis="never",
+    )
+
+    results = [await stage.agent.run("Look.", response_format=SCHEMA) for _ in range(2)]
+
+    assert [(result.answer, result.structured) for result in results] == [("ok", {"n": 3})] * 2
+    loop = ["tool, auto"] * 2 if speech.mode == "native" else ["json_object"] * 2
+    refused = [] if speech.mode == "native" else ["json_schema"]
+    assert [_form(request.body) for request in stage.endpoint.requests] == [
+        *(*refused, *loop, "tool, forced", "json_schema", "json_object"),
+        *(*loop, "tool, forced", "json_object"),
+    ]
+
+
 class Part(BaseModel):
     """A part."""
 

@@ -69,6 +69,8 @@ def test_on_average_little_is_wasted(vocabulary: str) -> None:
         pytest.param("서울" * 500_000, id="Korean"),
         pytest.param("<|endoftext|>" * 80_000, id="special tokens"),
         pytest.param("\n \t" * 330_000, id="blanks"),
+        pytest.param("aé" * 500_000, id="a gap at each letter"),
+        pytest.param("😀" * 500_000, id="emoji"),
     ],
 )
 def test_a_megabyte_takes_linear_time(text: str) -> None:
@@ -88,4 +90,17 @@ def _seconds(text: str) -> float:
 
 
 def test_special_tokens_are_just_text() -> None:
-    assert estimated_tokens("<|endoftext|>") > 3
+    assert estimated_tokens("<|endoftext|>") >= 7
+
+
+@pytest.mark.parametrize(
+    ("joined", "apart"),
+    [
+        pytest.param("élève", "é l è ve", id="a gap parts words"),
+        pytest.param("서울?서울", "서울 ! 서울", id="a question mark is no gap"),
+        pytest.param("a\ud83db", "a \U0001f600 b", id="half a character"),
+        pytest.param("∀x∈∅", "∀ x ∈ ∅", id="symbols"),
+    ],
+)
+def test_what_stands_between_other_scripts_is_counted(joined: str, apart: str) -> None:
+    assert estimated_tokens(joined) == estimated_tokens(apart)

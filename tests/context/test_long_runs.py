@@ -2,165 +2,136 @@
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from graph_agent import ModelRegistry, ReActAgent, Settings
+from graph_agent import ModelRegistry, ReActAgent
 from graph_agent.models.spec import ModelSpec
-from graph_agent.prompts import SUMMARIZE, SYNTHESIS_SYSTEM
+from graph_agent.prompts import SUMMARIZE
 from graph_agent.testing import StrictEndpoint
 
 pytestmark = pytest.mark.anyio
 
-ITERATIONS = 60
 WINDOW = 8_192
 REPLY = 1_024
-FACT = "The code of page three is 7319."
-SUMMARY = "Pages were read; none said what is asked. "
+FACT = "The code is 7319."
 PAGES = {
     "English": "Whoever misses the morning train has to wait for an hour on platform four. " * 27,
     "Korean": "아침 기차를 놓친 사람은 4번 승강장에서 한 시간을 기다려야 합니다. " * 25,
     "code": "    for number, item in enumerate(items):\n        found[item.name] = number + 1\n"
     * 25,
 }
+"""Two kilobytes each."""
 QUESTIONS = {
     "English": "What is the code?",
     "Korean": "코드는 무엇입니까?",
     "code": "What does `found` hold?",
 }
+slow = pytest.mark.slow
 
 
-class Endless:
-    """Calls the tool again and again; sums up and answers when asked to."""
+def with_fact(text: str, where: float = 0.2) -> Callable[[int], str]:
+    """Pages of one text; the third holds the fact, at that share of its length.
 
-    def __init__(self, speech: Any, summary: Any = SUMMARY) -> None:
-        self.speech, self.summary = speech, summary
-        self.pages = 0
-        self.summaries: list[int] = []
-
-    async def __call__(self, body: dict[str, Any]) -> Any:
-        system = body["messages"][0]["content"]
-        if system in SUMMARIZE.values():
-            self.summaries.append(self.pages)
-            return self.summary
-        if system == SYNTHESIS_SYSTEM:
-            return "It is 7319." if FACT in body["messages"][-1]["content"] else "Unknown."
-        self.pages += 1
-        if self.pages > ITERATIONS:
-            return self.speech.final("Done.")
-        return self.speech.calls(("read", {"page": self.pages}))
-
-
-@pytest.fixture
-def long_run(speech: Any, true_tokens: Callable[..., int]) -> Callable[..., Any]:
-    """Run 60 iterations in a window of 8,192 tokens that the endpoint holds to."""
-
-    async def run(
-        page: Callable[[int], str], question: str, model: Endless, **settings: Any
-    ) -> tuple[list[Any], StrictEndpoint]:
-        def read(page: int) -> str:
-            """Read a page.
-
-            Args:
-                page: Its number.
-            """
-            return make(page)
-
-        make = page
-        with StrictEndpoint(model, context_limit=WINDOW - REPLY, count=true_tokens) as endpoint:
-            spec = ModelSpec(
-                model="fake",
-                base_url=endpoint.base_url,
-                context_size=WINDOW,
-                max_output_tokens=REPLY,
-            )
-            chosen: dict[str, Any] = {
-                "database": "memory:",
-                "max_iterations": ITERATIONS + 1,
-                "max_retries": 0,
-                "use_native_tools": speech.mode == "native",
-                "tool_concurrency": 50,
-                **settings,
-            }
-            models = ModelRegistry({"fake": spec}, settings=Settings(**chosen))
-            async with ReActAgent("fake", [read], models=models, **chosen) as agent:
-                events = [event async for event in agent.stream(question)]
-        return events, endpoint
-
-    return run
-
-
-def asked(endpoint: StrictEndpoint) -> list[list[dict[str, Any]]]:
-    """The messages of each request of the loop."""
-    bodies = (request.body["messages"] for request in endpoint.requests)
-    inner = {*SUMMARIZE.values(), SYNTHESIS_SYSTEM}
-    return [messages for messages in bodies if messages[0]["content"] not in inner]
-
-
-@pytest.mark.parametrize("kind", PAGES)
-async def test_sixty_iterations_fit_a_small_window(long_run: Any, speech: Any, kind: str) -> None:
-    model = Endless(speech)
+    So far from the head only a summary can keep it: the synthesis reads less of so many results.
+    """
+    at = int(len(text) * where)
 
     def page(number: int) -> str:
-        return FACT if number == 3 else f"{number} {PAGES[kind]}"
+        return f"{number} {text[:at]}{FACT}{text[at:]}" if number == 3 else f"{number} {text}"
 
-    events, endpoint = await long_run(page, QUESTIONS[kind], model)
-
-    assert events[-2]["data"]["answer"] == "It is 7319."
-    assert endpoint.rejected == []
-    questions = [
-        m for m in asked(endpoint) if not any(QUESTIONS[kind] in str(e["content"]) for e in m)
-    ]
-    assert questions == []
-    assert 0 < len(set(model.summaries)) <= ITERATIONS / 10
-    compactions = [event["data"] for event in events if event["event"] == "compact"]
-    assert len(compactions) < ITERATIONS / 3
-    used = events[-2]["data"]["usage"]["by_purpose"]["compaction"]["calls"]
-    assert used == len(model.summaries)
+    return page
 
 
 @pytest.mark.parametrize(
-    "summary",
+    ("kind", "pages"),
     [
-        pytest.param("", id="nothing"),
-        pytest.param("far too much " * 4_000, id="too much"),
-        pytest.param("again and again " * 800, id="a loop"),
+        ("English", 120),
+        ("Korean", 500),
+        ("code", 120),
+        pytest.param("English", 500, marks=slow),
+        pytest.param("code", 500, marks=slow),
     ],
 )
-async def test_a_summariser_that_misbehaves_ends_no_run(
-    long_run: Any, speech: Any, summary: str
-) -> None:
-    events, endpoint = await long_run(
-        lambda number: f"{number} {PAGES['English']}", "What?", Endless(speech, summary)
+async def test_a_run_goes_on_far_beyond_the_window(long_run: Any, kind: str, pages: int) -> None:
+    run = await long_run(with_fact(PAGES[kind]), QUESTIONS[kind], pages=pages, fact=FACT)
+
+    run.check(QUESTIONS[kind])
+    assert (run.done["stop_reason"], run.done["iterations"]) == ("final", pages + 1)
+    assert run.done["answer"] == FACT
+    assert min(run.pages_shown(-1)) > 3
+    summaries = sorted(set(run.model.summaries))
+    assert 0 < len(summaries) <= pages / 10
+    assert min(b - a for a, b in pairwise(summaries)) >= 10
+    assert sum(run.compacted) < pages / 3
+    after = [size for size, compacted in zip(run.sizes, run.compacted, strict=True) if compacted]
+    assert max(after) < 0.62 * (WINDOW - REPLY)
+    used = run.done["usage"]["by_purpose"]["compaction"]["calls"]
+    assert used == len(run.model.summaries)
+
+
+@pytest.mark.parametrize("where", [0.0, 0.5, 1.0], ids=["head", "middle", "tail"])
+async def test_a_summary_reads_the_whole_of_a_result(long_run: Any, where: float) -> None:
+    run = await long_run(with_fact(PAGES["English"], where), "What code?", pages=60, fact=FACT)
+
+    run.check("What code?")
+    assert run.done["answer"] == FACT
+
+
+async def test_each_request_extends_the_one_before_but_after_a_compaction(long_run: Any) -> None:
+    """R6.8."""
+    said = {5: "Be thorough.", 15: "Mind the dates.", 25: "And the names."}
+
+    async def add(agent: ReActAgent, event: Any) -> None:
+        called = event["data"].get("type") == "iteration" and event["data"]["status"] == "start"
+        if called and (words := said.get(event["data"]["iteration"])):
+            await agent.interrupt("thread", words)
+
+    run = await long_run(
+        lambda page: f"{page} " + PAGES["English"] * (6 if page % 9 == 0 else 1),
+        "What code?",
+        pages=40,
+        during=add,
     )
 
-    assert events[-2]["data"]["stop_reason"] == "final"
-    assert endpoint.rejected == []
+    run.check("What code?")
+    assert 1 < sum(run.compacted) < 20
+    last = json.dumps(run.asked[-1]["messages"])
+    assert [words for words in said.values() if words not in last] == []
+
+
+async def test_the_guards_of_a_run_only_add(long_run: Any) -> None:
+    """As it is set by default: with reminders, and a check of the answer."""
+    run = await long_run(
+        with_fact(PAGES["English"]),
+        "What is the code?",
+        pages=60,
+        fact=FACT,
+        settings={
+            "max_iterations": 80,
+            "self_reflection_interval": 6,
+            "completion_check_min_tools": 3,
+        },
+    )
+
+    run.check("What is the code?")
+    assert (run.done["answer"], run.done["iterations"]) == (FACT, 62)
 
 
 @pytest.mark.parametrize("policy", ["trim", "summarize"])
-async def test_plain_policies_fit_too(long_run: Any, speech: Any, policy: str) -> None:
-    events, endpoint = await long_run(
-        lambda number: f"{number} {PAGES['English']}", "What?", Endless(speech), compaction=policy
-    )
-
-    assert events[-2]["data"]["stop_reason"] == "final"
-    assert endpoint.rejected == []
-    assert all("What?" in json.dumps(messages) for messages in asked(endpoint))
-
-
-async def test_results_of_every_size_fit(long_run: Any, speech: Any) -> None:
-    sizes = [1, 100, 5_000_000, 10_000, 0, 300_000]
-
-    events, endpoint = await long_run(
-        lambda number: "HEAD" + "word " * (sizes[number % 6] // 5) + "TAIL",
+async def test_plain_policies_fit_too(long_run: Any, policy: str) -> None:
+    run = await long_run(
+        lambda page: f"{page} {PAGES['English']}",
         "What?",
-        Endless(speech),
+        pages=60,
+        settings={"compaction": policy},
     )
 
-    assert events[-2]["data"]["stop_reason"] == "final"
-    assert endpoint.rejected == []
+    run.check("What?")
+    assert run.done["stop_reason"] == "final"
+    assert (run.model.summaries == []) == (policy == "trim")
 
 
 async def test_a_turn_goes_on_from_the_turns_before(

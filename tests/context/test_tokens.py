@@ -1,10 +1,11 @@
 """Counts are estimates on the high side, and never fail."""
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graph_agent.context.tokens import (
     IMAGE_TOKENS,
+    LONG,
     MESSAGE_OVERHEAD,
     message_tokens,
     schema_tokens,
@@ -48,7 +49,19 @@ def test_text_tokens(text: str, least: int) -> None:
             20,
             id="text blocks",
         ),
-        pytest.param(AIMessage("", tool_calls=[CALL]), 50, id="call"),
+        pytest.param(AIMessage("", tool_calls=[CALL]), 52, id="call"),
+        pytest.param(
+            ToolMessage(
+                ["page 1 ", {"type": "image_url", "image_url": {"url": IMAGE}}], tool_call_id="c"
+            ),
+            IMAGE_TOKENS + 4,
+            id="image of a tool",
+        ),
+        pytest.param(
+            AIMessage("word " * 100, tool_calls=[CALL, CALL | {"id": "d"}]),
+            206,
+            id="text and calls",
+        ),
     ],
 )
 def test_message_tokens(message: BaseMessage, tokens: int) -> None:
@@ -58,3 +71,19 @@ def test_message_tokens(message: BaseMessage, tokens: int) -> None:
 def test_no_schemas_take_nothing() -> None:
     assert schema_tokens([]) == 0
     assert schema_tokens([{"name": "f"}]) > 0
+
+
+def test_a_long_description_in_a_schema_is_counted() -> None:
+    schema = {"name": "f", "description": "word " * 1_000, "parameters": {"type": "object"}}
+
+    assert schema_tokens([schema]) > 1_000
+    assert schema_tokens([schema] * 3) > 3_000
+
+
+def test_long_texts_are_told_apart_however_many_there_are() -> None:
+    texts = [f"{number:04} " + "word " * (number % 7) + "x" * LONG for number in range(1_100)]
+
+    counts = [text_tokens(text) for text in texts + texts[:7]]
+
+    assert counts[:7] == sorted(set(counts))
+    assert counts == [counts[number % 7] for number in range(1_100)] + counts[:7]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import openai
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
@@ -15,7 +16,12 @@ from graph_agent.errors import (
     ModelUnavailableError,
     ToolsRefusedError,
 )
-from graph_agent.models.adaptation import adapted, refuses_tools
+from graph_agent.models.adaptation import (
+    adapted,
+    is_about_the_schema,
+    refuses_the_schema,
+    refuses_tools,
+)
 from graph_agent.models.known_endpoint import endpoint_at
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.openai_compatible import CompatibleChatModel
@@ -126,6 +132,7 @@ OBJECT = {"response_format": {"type": "json_object"}}
         ),
         # What is no matter of form.
         ("Invalid schema for function 'f': 'x' is not valid", TOOLS, None),
+        ("Invalid schema for response_format 'action': In context=().", SCHEMA, None),
         ("you must provide a model parameter", TOOLS, None),
         ("The model `gpt-9` does not exist", TOOLS, None),
         ("Unable to process input image: it is 1 byte", {}, {"images": False}),
@@ -220,6 +227,50 @@ def test_only_some_statuses_are_about_the_form(status: int, words: str, *, adapt
     assert (adapted(RULES, status, words, TOOLS) is not None) is adapts
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Invalid schema for response_format 'x': In context=('properties', 'a'), 'oneOf' is not"
+        " permitted.",
+        "The provided JSON schema contains features not supported by xgrammar.",
+        'Grammar error: Unimplemented keys: ["propertyNames"]',
+        "Failed to initialize samplers: failed to parse grammar",
+        "JSON schema conversion failed: Unrecognized schema: {}",
+        "The specified schema produces a constraint that has too many states for serving.",
+        "A schema in GenerationConfig in the request exceeds the maximum allowed nesting depth.",
+        "The compiled grammar is too large, which would cause performance issues.",
+        "Schema is too complex for compilation.",
+        "Unsupported JSON schema fields: {'pattern'}",
+    ],
+)
+def test_a_refusal_of_one_schema_is_no_refusal_of_all(words: str) -> None:
+    statuses = [400, 422, 500, 429, 503]
+
+    assert [refuses_the_schema(status, words, SCHEMA) for status in statuses] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not refuses_the_schema(400, words, OBJECT)
+    assert adapted(RULES, 400, words, SCHEMA) is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "This response_format type is unavailable now",
+        "Invalid parameter: 'response_format' of type 'json_schema' is not supported",
+        "create() got an unexpected keyword argument 'response_format'",
+        'Either "json_schema" or "grammar" can be specified, but not both',
+    ],
+)
+def test_a_refusal_of_all_schemas_is_none_of_one(words: str) -> None:
+    assert not is_about_the_schema(words)
+    assert adapted(RULES, 400, words, SCHEMA) == replace(RULES, json_schema=False)
+
+
 THREAD = [
     SystemMessage("One."),
     HumanMessage("a"),
@@ -268,6 +319,9 @@ async def test_what_was_learned_holds_for_everybody_who_asks_that_endpoint(
     assert LanguageModel.of(other, abilities=Abilities(json_schema=True)).abilities == Abilities()
 
 
+TOOLS_CALL: dict[str, Any] = {
+    "tools": [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
+}
 SCHEMA_CALL: dict[str, Any] = {
     "response_format": {
         "type": "json_schema",
@@ -287,6 +341,74 @@ async def test_a_format_falls_until_none_is_left(connect: Connect) -> None:
 
     formats = [r.body.get("response_format", {}).get("type") for r in endpoint.requests]
     assert formats == ["json_schema", "json_object", None]
+
+
+def odd(key: str) -> dict[str, Any]:
+    """A request for an object with one property."""
+    schema = {"type": "object", "properties": {key: {"type": "string"}}}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    return {"response_format": form}
+
+
+def refuse_odd(body: dict[str, Any]) -> Any:
+    """Take every schema but those with the property `odd`."""
+    is_odd = "odd" in str(body.get("response_format"))
+    words = "Invalid schema for response_format 'x': 'odd' is not permitted."
+    return HttpError(status=400, message=words) if is_odd else "{}"
+
+
+async def test_a_refused_schema_leaves_the_others_alone(connect: Connect) -> None:
+    chat, endpoint = connect(refuse_odd)
+
+    for key in ("even", "odd", "odd", "even"):
+        await chat.ainvoke([HumanMessage("As json.")], **odd(key))
+
+    sent = [r.body["response_format"]["type"] for r in endpoint.requests]
+    assert sent == ["json_schema", "json_schema", "json_object", "json_object", "json_schema"]
+    assert chat.endpoint.rules == WireRules()
+
+
+async def test_what_is_learned_beside_a_refused_schema_is_not_about_all_schemas(
+    connect: Connect,
+) -> None:
+    def refuse(body: dict[str, Any]) -> Any:
+        form = body.get("response_format", {}).get("type")
+        if form == "json_object":
+            return HttpError(status=400, message="response_format json_object is unavailable")
+        return refuse_odd(body)
+
+    chat, endpoint = connect(refuse)
+
+    for key in ("odd", "even"):
+        await chat.ainvoke([HumanMessage("As json.")], **odd(key))
+
+    sent = [r.body.get("response_format", {}).get("type") for r in endpoint.requests]
+    assert sent == ["json_schema", "json_object", None, "json_schema"]
+    assert chat.endpoint.rules == replace(WireRules(), json_object=False)
+
+
+async def test_a_schema_that_was_not_at_fault_is_not_held_against_it(connect: Connect) -> None:
+    """The tool's schema is refused, and both are in one request."""
+    words = "Invalid schema for function 'add': 'x' is not valid."
+    chat, endpoint = connect([HttpError(status=400, message=words)] * 2)
+    request = TOOLS_CALL | odd("even")
+
+    with pytest.raises(openai.BadRequestError):
+        await chat.ainvoke([HumanMessage("As json.")], **request)
+
+    assert endpoint.asked == 2
+    assert chat.endpoint.rules == WireRules()
+    assert not chat.endpoint.has_refused(request["response_format"])
+
+
+async def test_a_prompt_too_long_is_not_held_against_the_schema(connect: Connect) -> None:
+    words = "maximum context length is 9 tokens; the grammar is part of the prompt"
+    chat, endpoint = connect([HttpError(status=400, message=words)])
+
+    with pytest.raises(openai.BadRequestError):
+        await chat.ainvoke([HumanMessage("As json.")], **odd("even"))
+
+    assert (endpoint.asked, chat.endpoint.refused_schemas) == (1, frozenset())
 
 
 @pytest.mark.parametrize("profile", ["no_tools", "no_tools_404", "no_tools_501", "vllm"])

@@ -7,7 +7,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from graph_agent.errors import ModelError
-from graph_agent.models.reply import read_arguments, read_reply, read_usage
+from graph_agent.models.reply import in_order, read_arguments, read_reply, read_usage
 
 
 def body(message: dict[str, Any] | None, finish_reason: str = "stop") -> dict[str, Any]:
@@ -95,6 +95,40 @@ def test_calls_without_an_id_get_one_each() -> None:
 
     assert len(set(ids)) == 2
     assert all(re.fullmatch("call_[0-9a-f]{24}", str(each)) for each in ids)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["{", "{}", "[1]", "{}"], id="a broken one first"),
+        pytest.param(["{}", "{", "{}"], id="one amid"),
+        pytest.param(["{}", "{", "["], id="last"),
+        pytest.param(["{", "{"], id="none is readable"),
+        pytest.param(["{}", "{}"], id="none is broken"),
+    ],
+)
+@pytest.mark.parametrize("same_id", [False, True], ids=["", "all of one id"])
+def test_the_order_of_calls_is_the_one_in_which_they_were_written(
+    arguments: list[str], *, same_id: bool
+) -> None:
+    calls = [
+        {
+            "id": "c" if same_id else f"c{place}",
+            "function": {"name": f"f{place}", "arguments": each},
+        }
+        for place, each in enumerate(arguments)
+    ]
+
+    found = in_order(read_reply(body({"tool_calls": calls})))
+
+    assert [each["name"] for each in found] == [f"f{place}" for place in range(len(arguments))]
+
+
+def test_where_the_order_is_not_known_what_cannot_be_read_comes_last() -> None:
+    broken = invalid_tool_call(name="g", args="{", id="c2", error="no")
+    call = tool_call(name="f", args={}, id="c1")
+
+    assert in_order(AIMessage("", tool_calls=[call], invalid_tool_calls=[broken])) == [call, broken]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from langchain_core.messages.tool import tool_call
 
 from graph_agent.errors import ModelUnavailableError
 from graph_agent.models.call_assembly import CallAssembly
-from graph_agent.models.reply import read_arguments
+from graph_agent.models.reply import in_order, read_arguments
 from graph_agent.models.stream_assembly import StreamAssembly
 from graph_agent.testing import Deltas, RawBytes
 from graph_agent.testing.wire import sse_bytes
@@ -172,6 +172,17 @@ def test_a_cut_call_is_no_call_however_it_is_added_up() -> None:
         with pytest.raises(ValueError, match=r"JSON object|Unterminated"):
             read_arguments(invalid["args"])
     assert assembly.whole().invalid_tool_calls[0]["args"] == CUT
+
+
+def test_calls_keep_their_order_where_some_cannot_be_read() -> None:
+    assembly = StreamAssembly()
+    calls = [
+        part(arguments, index=index, id=f"c{index}", name="f")
+        for index, arguments in enumerate(["{", "{}", "[1]", "{}"])
+    ]
+    assembly.add({"choices": [{"delta": {"tool_calls": calls}, "finish_reason": "stop"}]})
+
+    assert [call["id"] for call in in_order(assembly.whole())] == ["c0", "c1", "c2", "c3"]
 
 
 def test_both_ways_of_adding_up_agree() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from graph_agent.context.prompt import prompt_of
 from graph_agent.context.tokens import message_tokens
@@ -54,14 +54,17 @@ async def test_a_prompt_over_the_budget_is_cut_down_to_the_target(
 async def test_what_may_not_be_left_out_is_shown_shorter(
     make_deps: MakeDeps, stagehand: Any
 ) -> None:
-    deps = make_deps(known=WINDOW, max_message_tokens=9_000)
+    deps = make_deps(known=WINDOW)
+    calls = [{"name": "f", "args": {}, "id": f"c{n}", "type": "tool_call"} for n in range(2)]
+    results = [ToolMessage("word " * 5_000, tool_call_id=call["id"]) for call in calls]
+    said = [HumanMessage("word " * 5_000), HumanMessage("word " * 5_000)]
     turn = Turn(run_id="r", start=0, started_at=0.0)
-    state = AgentState(messages=[HumanMessage("word " * 5_000)], turn=turn)
+    state = AgentState(messages=[*said, AIMessage("", tool_calls=calls), *results], turn=turn)
 
     update = await guard_context(state, stagehand.runtime, deps=deps)
 
-    assert update == {"cut": 0, "shrunk": 0, "summary": "", "cap": 2_666}
-    shown = prompt_of(replace(state, cap=2_666), deps.caps)
+    assert update == {"cut": 2, "shrunk": 2, "summary": "", "cap": 666}
+    shown = prompt_of(replace(state, cut=2, shrunk=2, cap=666), deps.caps)
     assert deps.protocol(state).overhead() + shown.tokens <= deps.budget
     assert [event["event"] for event in stagehand.events] == ["compact"]
 

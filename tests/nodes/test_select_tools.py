@@ -61,7 +61,6 @@ async def test_everything_of_a_run_is_reset(make_deps: MakeDeps, stagehand: Any)
         "structured": None,
         "structured_error": None,
         "stop_reason": None,
-        "cap": 0,
     }
     assert stagehand.events == []
 

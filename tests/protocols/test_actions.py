@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
+from graph_agent.json_text import MOST_OBJECTS
 from graph_agent.protocols.actions import Action, Actions, UnreadableError, read_actions
 
 ADD = Action(tool="add", args={"a": 1})
@@ -88,6 +89,11 @@ def test_read_actions(text: str, actions: Actions) -> None:
             AIMessage('{"type": "final_answer"}'),
             "its JSON object is neither a tool_call nor a final_answer",
             id="answer without text",
+        ),
+        pytest.param(
+            AIMessage("{} " * (MOST_OBJECTS + 1) + CALL),
+            "it holds more than 5,000 JSON objects; write only what comes next",
+            id="too many objects",
         ),
         pytest.param(
             AIMessage('{"tool": "add", "args": [1]}'),

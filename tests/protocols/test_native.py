@@ -7,7 +7,9 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
+from graph_agent.json_text import MOST_OBJECTS
 from graph_agent.models.language_model import LanguageModel
+from graph_agent.models.reply import read_reply
 from graph_agent.protocols import Move
 from graph_agent.protocols.native import CUT_OFF, NativeProtocol, in_native_form
 from graph_agent.testing import ScriptedChatModel
@@ -92,6 +94,35 @@ def test_arguments_that_cannot_be_read_are_answered_and_not_run(tools: ToolRegis
         "c1": (
             'its arguments are not valid JSON (Expecting value: line 1 column 7 (char 6)): {"a": '
         )
+    }
+
+
+def test_calls_keep_the_order_in_which_they_were_written(tools: ToolRegistry) -> None:
+    arguments = ["{", '{"a": 1}', "[1]", '{"a": 2}']
+    calls = [
+        {"id": f"c{place}", "function": {"name": "add", "arguments": each}}
+        for place, each in enumerate(arguments)
+    ]
+    reply = read_reply({"choices": [{"message": {"tool_calls": calls}}]})
+
+    message = in_native_form(reply, tools)
+
+    assert [call["id"] for call in message.tool_calls] == ["c0", "c1", "c2", "c3"]
+    assert [call["args"] for call in message.tool_calls] == [{}, {"a": 1}, {}, {"a": 2}]
+    assert list(message.additional_kwargs["invalid"]) == ["c0", "c2"]
+
+
+async def test_of_a_call_without_end_one_is_told_that_it_is_too_many(tools: ToolRegistry) -> None:
+    text = '{"name": "add", "arguments": {"a": 1}}\n' * (MOST_OBJECTS + 1)
+
+    move = await asked(tools, AIMessage(text))
+
+    [message] = move.messages
+    assert isinstance(message, AIMessage)
+    [call] = message.tool_calls
+    assert (message.text, call["name"], call["args"]) == ("", "add", {})
+    assert message.additional_kwargs["invalid"] == {
+        call["id"]: "it holds more than 5,000 JSON objects; write only what comes next"
     }
 
 
