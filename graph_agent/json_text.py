@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from bisect import bisect
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +35,11 @@ MOST_OBJECTS = 5_000
 STRING = r'("(?:[^"\\]|\\.)*+"?)'
 COMMENT = re.compile(STRING + r"|//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
 SPARE_COMMA = re.compile(STRING + r",(?=\s*[}\]])", re.DOTALL)
-BACKSLASH = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
-NUMBER = re.compile(r"\d++(?:\.\d++)?(?:[eE][+-]?\d++)?")
+BACKSLASH = re.compile(r"""\\(["'\\/bfnrt]|u[0-9a-fA-F]{4})?""")
+NUMBER = re.compile(r"(?<!\d)(?:0(?!\d)|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?")
+"""As JSON writes numbers: one with a zero before it may be cut, and is compared as it is."""
+QUOTED = re.compile(r"""\s*(["']).*\1\s*""", re.DOTALL)
+"""A text within quotes of its own: a mend took the marks of a string for its content."""
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")
 NEWLINE = re.compile(r"""\\(?:(?P<escaped>n|u000[aA])|.)|\n(?=["']\s*+[,}\]])""", re.DOTALL)
 """An escape, or a line break right before what closes a text."""
@@ -186,8 +190,15 @@ def _tidied(text: str) -> object:
     """Read JSON with comments, commas too many, or backslashes that escape nothing."""
     bare = COMMENT.sub(lambda match: match[1] or " ", text)
     bare = SPARE_COMMA.sub(lambda match: match[1] or "", bare)
-    bare = BACKSLASH.sub(lambda match: match[0] if match[1] else r"\\", bare)
+    bare = BACKSLASH.sub(_mended_escape, bare)
     return _DECODER.decode(bare)
+
+
+def _mended_escape(match: re.Match[str]) -> str:
+    """Keep what JSON escapes; an apostrophe needs no escape, and any other backslash is one."""
+    if match[1] == "'":
+        return "'"
+    return match[0] if match[1] else r"\\"
 
 
 def _repaired(text: str) -> object:
@@ -221,7 +232,18 @@ def _is_faithful(text: str, mended: object) -> bool:
     written = json.dumps(mended, ensure_ascii=False)
     bare = COMMENT.sub(lambda match: match[1] or " ", text)
     invented = len(EMPTY_TEXT.findall(written)) > len(EMPTY_TEXT.findall(bare))
-    return not invented and _content(bare) == _content(written)
+    swallowed = '\\"' not in text and any(map(QUOTED.fullmatch, _texts(mended)))
+    return not (invented or swallowed) and _content(bare) == _content(written)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts([*value, *value.values()])
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
 
 
 def _content(text: str) -> str:

@@ -105,6 +105,7 @@ def test_an_object_inside_a_broken_one_is_never_taken_for_it(data: dict[str, Any
             id="line breaks, and a backslash before an n",
         ),
         pytest.param(r'{"a": "\(x\) \alpha"}', [{"a": r"\(x\) \alpha"}], id="wrong escapes"),
+        pytest.param(r'{"a": "it\'s"}', [{"a": "it's"}], id="an apostrophe needs no escape"),
         pytest.param('{"a": {"b": 1}', [{"a": {"b": 1}}], id="missing brace at the end"),
         pytest.param('```\n{"a": "b"\n```\nOk?', [{"a": "b"}], id="missing brace in a fence"),
         pytest.param('{tool: "a", args: {}}', [{"tool": "a", "args": {}}], id="bare keys"),
@@ -132,6 +133,8 @@ def test_find_objects(text: str, found: list[dict[str, Any]]) -> None:
         pytest.param('{"a": }', False, id="a value is missing"),
         pytest.param('{"a": 1, ...}', False, id="left out by the model"),
         pytest.param('{"a": """x"""}', False, id="three quotes"),
+        pytest.param("""{"a":' "rain", "b": 1}""", False, id="a quote too many before a text"),
+        pytest.param('{"a":00}', False, id="zeros before a number"),
         pytest.param('{"a": "\ue000 "x" y"}', False, id="what stands for a line break"),
     ],
 )
