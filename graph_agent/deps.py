@@ -10,6 +10,7 @@ from graph_agent.context.budget import message_cap, nominal_budget, prompt_budge
 from graph_agent.context.prompt import prompt_of
 from graph_agent.context.view import Caps
 from graph_agent.errors import ConfigError
+from graph_agent.hooks import Hooks
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.protocols import TurnProtocol
@@ -36,6 +37,8 @@ class Deps:
     """Selects tools and summarises; None means the model in use."""
     response_format: Schema | None = None
     """What form every run's answer is given in as data, besides the text; None means none."""
+    hooks: Hooks = field(default_factory=Hooks)
+    """What the host says about tool calls."""
     now: Callable[[], float] = time.time
     """Unix time in seconds."""
     _protocols: dict[ProtocolKey, TurnProtocol] = field(default_factory=dict)

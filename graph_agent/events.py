@@ -140,6 +140,17 @@ class Injected(Event):
     ids: list[str]
 
 
+class Approval(Event):
+    """A call waits until a person decides about it; the run pauses and can be resumed."""
+
+    channel = "approval"
+    interrupt_id: str
+    """By which the decision is given."""
+    tool_name: str
+    tool_args: dict[str, Any]
+    call_id: str
+
+
 class Done(Event):
     """The run ended with an answer."""
 

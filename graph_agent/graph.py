@@ -17,6 +17,7 @@ from langgraph.types import Checkpointer
 
 from graph_agent import nodes
 from graph_agent.deps import Deps
+from graph_agent.hooks import Hooks, PostToolUse, PreToolUse
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.nodes.fallback import with_fallbacks
@@ -90,6 +91,8 @@ def build_graph(
     store: BaseStore | None = None,
     models: ModelRegistry | None = None,
     response_format: Schema | None = None,
+    pre_tool_use: PreToolUse | None = None,
+    post_tool_use: PostToolUse | None = None,
     **settings: Any,
 ) -> AgentGraph:
     """Make a runnable graph: `ainvoke`, `astream`, … and, from sync code, `invoke`, `stream`, ….
@@ -102,6 +105,8 @@ def build_graph(
         models: The models that a run may choose by name.
         response_format: A pydantic model or a JSON schema of an object: every answer is also given
             as data that fit it, in the state's `structured`.
+        pre_tool_use: Allows, denies or changes a call before it runs, or asks a person.
+        post_tool_use: Changes what the model reads of a result.
         settings: Any setting by its name (see `graph_agent.Settings`).
 
     Raises:
@@ -115,6 +120,7 @@ def build_graph(
         settings=chosen,
         models=models,
         response_format=checked_form(response_format),
+        hooks=Hooks(pre_tool_use=pre_tool_use, post_tool_use=post_tool_use),
     )
     return compile_graph(deps, checkpointer=checkpointer, store=store)
 

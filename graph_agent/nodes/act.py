@@ -1,6 +1,7 @@
 """Runs the tool calls of the newest reply, in parallel, each as a task of its own."""
 
 import asyncio
+import logging
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -10,11 +11,18 @@ from langgraph.runtime import Runtime
 from graph_agent.deps import Deps
 from graph_agent.events import CallDone, CallStart, emit
 from graph_agent.guards import reminder
+from graph_agent.hooks import ToolOutcome, ToolUse, called
+from graph_agent.nodes.approval import permitted
 from graph_agent.nodes.limited import loop_time_left
+from graph_agent.plain_text import plain_text
 from graph_agent.repeats import canonical, times_made, warn_of_repeat
 from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, Update, open_calls
 from graph_agent.tools.run_call import Call, run_call
+
+logger = logging.getLogger(__name__)
+
+WITHHELD = "Error: the result of `{name}` is withheld, for the check of it failed."
 
 
 async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) -> Update:
@@ -31,7 +39,8 @@ async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) ->
         async with slots:
             return await _observed(call, state, runtime, deps)
 
-    results = await asyncio.gather(*(call_tool(call) for call in _calls(state)))
+    calls = await permitted(_calls(state), state, runtime, deps)
+    results = await asyncio.gather(*(call_tool(call) for call in calls))
     added = [*results, *state.held]
     update = Update(messages=added, held=[])
     most = max((result.response_metadata.get("times", 1) for result in results), default=0)
@@ -60,6 +69,7 @@ async def _observed(
         call, deps.tools, seconds=seconds if left is None else min(seconds, left)
     )
     result.response_metadata["iteration"] = state.iteration
+    await _reviewed(result, call, deps)
     _watch_for_repeats(call, result, state, deps)
     done = CallDone(
         **shown,
@@ -70,6 +80,26 @@ async def _observed(
     )
     emit(runtime.stream_writer, done)
     return result
+
+
+async def _reviewed(result: ToolMessage, call: Call, deps: Deps) -> None:
+    """Let the host's hook change what the model reads of a result."""
+    if deps.hooks.post_tool_use is None:
+        return
+    use = ToolUse(
+        call_id=call.id,
+        tool_name=call.name,
+        tool_args=call.args,
+        iteration=result.response_metadata["iteration"],
+    )
+    outcome = ToolOutcome(text=result.text, error=result.status == "error")
+    try:
+        text = await called(deps.hooks.post_tool_use, use, outcome)
+    except Exception:
+        logger.exception("post_tool_use failed for a result of %s, which is withheld", call.name)
+        text, result.status = WITHHELD.format(name=call.name), "error"
+    if text is not None:
+        result.content = plain_text(text)
 
 
 def _watch_for_repeats(call: Call, result: ToolMessage, state: AgentState, deps: Deps) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp
@@ -29,6 +30,10 @@ class Call:
     args: dict[str, Any]
     invalid: str | None = None
     """Why the arguments could not be read; such a call is never run."""
+    denied: str | None = None
+    """Why it may not run."""
+    changed: bool = False
+    """Whether the arguments are not those that the model gave."""
 
 
 async def run_call(call: Call, tools: ToolRegistry, *, seconds: float) -> ToolMessage:
@@ -60,6 +65,8 @@ async def run_call(call: Call, tools: ToolRegistry, *, seconds: float) -> ToolMe
 
 async def _run(call: Call, tools: ToolRegistry, seconds: float) -> ToolMessage:
     tool = tools.get(call.name)
+    if call.denied is not None:
+        return _failure(call, f"The call was not run: {call.denied}. Go on without it.")
     if call.invalid is not None:
         return _failure(call, f"The call was not run: {call.invalid}. Send it again, corrected.")
     if tool is None:
@@ -101,7 +108,11 @@ def _content(message: ToolMessage, *, note: str) -> str | list[str | dict[Any, A
 
 def _note(call: Call, dropped: Sequence[str]) -> str:
     names = ", ".join(f"`{plain_text(name)}`" for name in dropped)
-    return f"(`{call.name}` takes no {names}: left out.)" if dropped else ""
+    notes = [f"(`{call.name}` takes no {names}: left out.)"] if dropped else []
+    if call.changed:
+        given = orjson.dumps(cleaned(call.args), default=str).decode()
+        notes.append(f"(It was run with other arguments: {given})")
+    return "\n".join(notes)
 
 
 def _misfit(call: Call, faults: Iterable[str]) -> str:
