@@ -10,10 +10,13 @@ GraphAgentError
 │   └── StructuredOutputError   no reply held the data that were asked for
 ├── ThreadBusyError             a run is in progress on that thread
 ├── NotRunningError             no run is in progress on that thread
+├── ApprovalNeededError         the run waits for a person's decision
 └── ThreadNotFoundError         no thread has that id
 
 A tool that fails is no error here: `act` hands its text to the model.
 """
+
+from typing import Any
 
 
 class GraphAgentError(Exception):
@@ -96,6 +99,22 @@ class NotRunningError(GraphAgentError):
             f"No run is in progress on thread {thread_id}. Ask it a question instead, or resume it."
         )
         self.thread_id = thread_id
+
+
+class ApprovalNeededError(GraphAgentError):
+    """The run is paused until a person decides about tool calls; it is saved."""
+
+    code = "approval_needed"
+
+    def __init__(self, thread_id: str, approvals: list[dict[str, Any]]) -> None:
+        names = ", ".join(f"`{each['tool_name']}`" for each in approvals)
+        super().__init__(
+            f"The run on thread {thread_id} waits for a decision about {names}. Resume it with "
+            '`decisions`, by `interrupt_id`: "allow", "deny", {"deny": why} or {"args": {…}}.'
+        )
+        self.thread_id = thread_id
+        self.approvals = approvals
+        """What waits: `interrupt_id`, `call_id`, `tool_name`, `tool_args` of each."""
 
 
 class ThreadNotFoundError(GraphAgentError):

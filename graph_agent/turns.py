@@ -15,6 +15,7 @@ from graph_agent.events import End, WireEvent
 from graph_agent.interrupts import InterruptQueue, drained_ids
 from graph_agent.models.images import words_of
 from graph_agent.nodes.reporting import failure
+from graph_agent.repair import repair
 from graph_agent.settings import RunOptions
 from graph_agent.sync_graph import AgentGraph
 from graph_agent.threads import ThreadList, config_for
@@ -35,9 +36,9 @@ class Ending:
     def events(self) -> list[WireEvent]:
         """Return the last events; a failure that no node told takes the place of a `done`."""
         if self.failed is None:
-            return [self.told[name] for name in ("done", "end") if name in self.told]
-        told = self.told.get("error") or failure(self.failed).wire()
-        return [told, End().wire()]
+            # A run that pauses for a person ends its stream without a `done`.
+            return [*filter(None, [self.told.get("done")]), End().wire()]
+        return [self.told.get("error") or failure(self.failed).wire(), End().wire()]
 
 
 class Turns:
@@ -49,7 +50,10 @@ class Turns:
         self._durability: Any = durability
 
     async def events(
-        self, thread_id: str, message: HumanMessage | None, options: RunOptions | None
+        self,
+        thread_id: str,
+        message: HumanMessage | Command[str] | None,
+        options: RunOptions | None,
     ) -> AsyncGenerator[WireEvent]:
         """Yield a run's events, then raise what ended it early.
 
@@ -59,14 +63,15 @@ class Turns:
 
         Args:
             thread_id: The thread.
-            message: The question; None goes on from the last saved step.
+            message: The question; None goes on from the last saved step, `DRAIN` with a run that
+                had ended.
             options: Choices for this run.
 
         Raises:
             ThreadBusyError: A run is in progress on the thread.
         """
         # Plain data: the input is checkpointed as it comes.
-        step = {"messages": [message]} if message else None
+        step = {"messages": [message]} if isinstance(message, HumanMessage) else message
         ending = Ending()
         async with aclosing(self._rounds(thread_id, step, options, ending)) as events:
             async for event in events:
@@ -89,13 +94,13 @@ class Turns:
                     async for event in events:
                         yield event
             except ThreadBusyError:
-                if step is DRAIN:
+                if ending.told:
                     return  # The next run has begun already, and reads what was added.
                 raise
             except Exception as error:  # noqa: BLE001 -- raised once the last events are told
                 ending.failed = error
                 return
-            if not await self._queue(thread_id).pending():
+            if "done" not in ending.told or not await self._queue(thread_id).pending():
                 return
             step = DRAIN
 
@@ -107,6 +112,8 @@ class Turns:
         ending: "Ending",
     ) -> AsyncGenerator[WireEvent]:
         """Yield what the nodes write, but for the last events."""
+        if isinstance(step, dict):
+            await repair(self._graph, thread_id)
         await ThreadList(self._backend.store).touch(thread_id, _title(step))
         parts = self._graph.astream(
             step,
