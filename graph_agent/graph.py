@@ -4,6 +4,9 @@ START ─► select_tools ─► guard_context ─► think ─► act ─► dr
                               ▲ ▲                              │                  │
                               │ └── more to do, or a message ◄─┘                  │
                               └──── a message came while the answer streamed ◄────┘
+
+A node that would have nothing to do is passed by: between two iterations `drain_interrupts` runs
+only if a message waits, and `guard_context` only if the prompt does not fit.
 """
 
 from collections.abc import Iterable
@@ -12,6 +15,7 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
@@ -20,13 +24,22 @@ from graph_agent.deps import Deps
 from graph_agent.hooks import Hooks, PostToolUse, PreToolUse
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
+from graph_agent.nodes.drain_interrupts import message_waits
 from graph_agent.nodes.fallback import with_fallbacks
+from graph_agent.nodes.guard_context import prompt_fits
 from graph_agent.nodes.keeping_draft import keeping_draft
 from graph_agent.nodes.limited import within_limits
-from graph_agent.nodes.reporting import bound
+from graph_agent.nodes.reporting import bound, routed
 from graph_agent.nodes.smaller_prompt import with_smaller_prompts
 from graph_agent.settings import RunOptions, Settings
-from graph_agent.state import AgentInput, AgentState, marked, open_calls, pending_answer
+from graph_agent.state import (
+    AgentInput,
+    AgentState,
+    is_at_limit,
+    marked,
+    open_calls,
+    pending_answer,
+)
 from graph_agent.structured.shape import Schema, checked_form
 from graph_agent.sync_graph import AgentGraph, with_sync_methods
 from graph_agent.tools.registry import Tool, ToolRegistry
@@ -52,17 +65,30 @@ def wire(deps: Deps) -> StateGraph[AgentState, RunOptions, AgentInput, AgentStat
     builder.add_edge(START, "select_tools")
     builder.add_edge("select_tools", "guard_context")
     builder.add_edge("guard_context", "think")
-    builder.add_conditional_edges("think", after_think)
-    builder.add_edge("act", "drain_interrupts")
+    builder.add_conditional_edges("think", *routed(after_think, deps))
+    builder.add_conditional_edges("act", *routed(after_act, deps))
     builder.add_conditional_edges("drain_interrupts", after_drain)
     builder.add_conditional_edges("synthesize", after_synthesize)
     return builder
 
 
-def after_think(state: AgentState) -> Literal["act", "drain_interrupts"]:
-    """Run native calls at once: nothing may stand between a call and its result."""
-    native_calls = state.mode == "native" and open_calls(state.messages)
-    return "act" if native_calls else "drain_interrupts"
+async def after_think(
+    state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
+) -> Literal["drain_interrupts", "act"]:
+    """Run calls: native ones at once, for nothing may stand between a call and its result."""
+    if not open_calls(state.messages):
+        return "drain_interrupts"
+    at_once = state.mode == "native" or not await message_waits(state, runtime)
+    return "act" if at_once else "drain_interrupts"
+
+
+async def after_act(
+    state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
+) -> Literal["drain_interrupts", "guard_context", "think"]:
+    """Go on with the next iteration, by way of the nodes that have something to do."""
+    if is_at_limit(state) or await message_waits(state, runtime):
+        return "drain_interrupts"
+    return "think" if prompt_fits(state, deps.for_run(runtime)) else "guard_context"
 
 
 def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesize", "__end__"]:
@@ -74,8 +100,8 @@ def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesiz
         return "act"
     if marked(state.messages[-1]) == "answer":
         return "__end__"
-    at_limit = state.stop_reason is not None or state.iteration >= state.iteration_limit
-    return "synthesize" if pending_answer(state.messages) or at_limit else "guard_context"
+    ends = is_at_limit(state) or pending_answer(state.messages)
+    return "synthesize" if ends else "guard_context"
 
 
 def after_synthesize(state: AgentState) -> Literal["guard_context", "__end__"]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from graph_agent.prompts import COMPLETION_CHECK, GOAL_ADDED, REMINDER
-from graph_agent.state import AgentState, Kind, marked, pending_answer
+from graph_agent.state import AgentState, Kind, is_at_limit, marked, pending_answer
 from graph_agent.trace import question_text, run_messages
 
 QUESTION_CHARS = 300
@@ -27,7 +27,7 @@ def reminder(
         interval: Tool iterations between two reminders; 0 means never.
     """
     messages = run_messages(state)
-    if interval == 0 or _is_at_limit(state) or _tool_iterations(messages) % interval:
+    if interval == 0 or is_at_limit(state) or _tool_iterations(messages) % interval:
         return None
     return _ours("reminder", REMINDER, [*messages, *added])
 
@@ -40,7 +40,7 @@ def completion_check(state: AgentState, *, minimum: int) -> HumanMessage | None:
         minimum: Tool iterations from which an answer is checked; 0 means never.
     """
     draft = pending_answer(state.messages)
-    if minimum == 0 or _is_at_limit(state) or draft is None or not draft.text.strip():
+    if minimum == 0 or is_at_limit(state) or draft is None or not draft.text.strip():
         return None
     if marked(draft) == "answer":
         return None  # The user was shown it.
@@ -49,11 +49,6 @@ def completion_check(state: AgentState, *, minimum: int) -> HumanMessage | None:
     if was_made or _tool_iterations(messages) < minimum:
         return None
     return _ours("check", COMPLETION_CHECK, messages)
-
-
-def _is_at_limit(state: AgentState) -> bool:
-    """Tell whether the model is not asked again."""
-    return state.stop_reason is not None or state.iteration >= state.iteration_limit
 
 
 def _tool_iterations(messages: Sequence[BaseMessage]) -> int:

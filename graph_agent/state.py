@@ -182,3 +182,8 @@ def pending_answer(messages: Sequence[BaseMessage]) -> AIMessage | None:
     """Return the newest message if it is an answer: from the model, and without calls."""
     last = messages[-1] if messages else None
     return last if isinstance(last, AIMessage) and not last.tool_calls else None
+
+
+def is_at_limit(state: AgentState) -> bool:
+    """Tell whether the model is not asked again in this run, unless a message comes."""
+    return state.stop_reason is not None or state.iteration >= state.iteration_limit

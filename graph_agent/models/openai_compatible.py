@@ -20,6 +20,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import Field, PrivateAttr
 
 from graph_agent.models.known_endpoint import Adapting, KnownEndpoint, endpoint_at
+from graph_agent.models.plain_http import client_options
 from graph_agent.models.reply import began_thinking, read_reply
 from graph_agent.models.stream_assembly import EventStream, StreamAssembly
 from graph_agent.models.wire import request_body, shaped
@@ -186,7 +187,9 @@ class CompatibleChatModel(ChatOpenAI):
             for ended in [known for known in self._clients if known.is_closed()]:
                 del self._clients[ended]
             client = self.root_async_client.with_options(
-                http_client=openai.DefaultAsyncHttpxClient()
+                http_client=openai.DefaultAsyncHttpxClient(
+                    **client_options(str(self.root_async_client.base_url))
+                )
             )
             self._clients[loop] = client
         return client

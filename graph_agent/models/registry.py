@@ -16,6 +16,7 @@ from graph_agent.models.fallbacks import fallback_order
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.local import LOCAL_CONTEXT_SIZE, LOCAL_MAX_OUTPUT_TOKENS, LocalChatModel
 from graph_agent.models.openai_compatible import CompatibleChatModel
+from graph_agent.models.plain_http import clients_for
 from graph_agent.models.retry import RetryPolicy
 from graph_agent.models.spec import (
     LOCAL,
@@ -219,6 +220,7 @@ class ModelRegistry:
             wire=spec.wire,
             stream_idle_timeout=self._settings.stream_idle_timeout,
             timeout=self._settings.model_timeout,
+            **clients_for(base_url, proxy=os.environ.get("OPENAI_PROXY")),
         )
 
     def _key(self, spec: ModelSpec) -> str | None:

@@ -1,7 +1,8 @@
-"""Runs the tool calls of the newest reply, in parallel, each as a task of its own."""
+"""Runs the tool calls of the newest reply, in parallel."""
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -28,19 +29,11 @@ WITHHELD = "Error: the result of `{name}` is withheld, for the check of it faile
 async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) -> Update:
     """Run every open call and add the results in the order of the calls, and at times a reminder.
 
-    Reads `messages` and `held`. A call is a LangGraph task, so that after a crash only the
-    unfinished ones run again; that needs the order of calls to be always the same.
+    Reads `messages` and `held`.
     """
     deps = deps.for_run(runtime)
-    slots = asyncio.Semaphore(deps.settings.tool_concurrency)
-
-    @task
-    async def call_tool(call: Call) -> ToolMessage:
-        async with slots:
-            return await _observed(call, state, runtime, deps)
-
     calls = await permitted(_calls(state), state, runtime, deps)
-    results = await asyncio.gather(*(call_tool(call) for call in calls))
+    results = await _results(calls, state, runtime, deps)
     added = [*results, *state.held]
     update = Update(messages=added, held=[])
     most = max((result.response_metadata.get("times", 1) for result in results), default=0)
@@ -50,6 +43,26 @@ async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) ->
     elif ours := reminder(state, added, interval=deps.settings.self_reflection_interval):
         update["messages"] = [*added, ours]
     return update
+
+
+async def _results(
+    calls: Sequence[Call], state: AgentState, runtime: Runtime[RunOptions], deps: Deps
+) -> list[ToolMessage]:
+    """Run calls in parallel, each as a LangGraph task: after a crash only others run again.
+
+    That needs the order of calls to be always the same. A single one needs no task: the node's own
+    result is saved as soon as the task's would be.
+    """
+    if len(calls) == 1:
+        return [await _observed(calls[0], state, runtime, deps)]
+    slots = asyncio.Semaphore(deps.settings.tool_concurrency)
+
+    @task
+    async def call_tool(call: Call) -> ToolMessage:
+        async with slots:
+            return await _observed(call, state, runtime, deps)
+
+    return await asyncio.gather(*(call_tool(call) for call in calls))
 
 
 async def _observed(

@@ -55,6 +55,14 @@ async def drain(state: AgentState, runtime: Runtime[RunOptions]) -> HumanMessage
     return _joined(content, taken)
 
 
+async def message_waits(state: AgentState, runtime: Runtime[RunOptions]) -> bool:
+    """Tell whether there is anything to take in."""
+    queue = queue_of(runtime)
+    queued = await queue.pending() if queue else []
+    known = drained_ids([*state.messages, *state.held]) if queued else set()
+    return any(item.id not in known for item in queued)
+
+
 async def acknowledge_saved(state: AgentState, runtime: Runtime[RunOptions]) -> None:
     """Forget the messages that a saved thread holds, as a run begins on it."""
     queue = queue_of(runtime)

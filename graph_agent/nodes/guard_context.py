@@ -18,14 +18,9 @@ async def guard_context(state: AgentState, runtime: Runtime[RunOptions], *, deps
     so that it does not happen at every step.
     """
     deps = deps.for_run(runtime)
-    frame = Frame(
-        budget=deps.budget,
-        overhead=deps.protocol(state).overhead(),
-        caps=deps.caps,
-        share=deps.settings.compaction_target,
-    )
-    if deps.settings.compaction == "off" or frame.fits(state):
+    if prompt_fits(state, deps):
         return Update()
+    frame = _frame(state, deps)
     before = prompt_of(state, frame.caps).messages
     smaller, replies = await compacted(state, frame, deps.settings, deps.fast_model or deps.model)
     after = prompt_of(smaller, frame.caps).messages
@@ -38,3 +33,17 @@ async def guard_context(state: AgentState, runtime: Runtime[RunOptions], *, deps
     if replies:
         update["usage"] = add_usage(state.usage, "compaction", usage_of(*replies))
     return update
+
+
+def prompt_fits(state: AgentState, deps: Deps) -> bool:
+    """Tell whether nothing has to be done before the next call."""
+    return deps.settings.compaction == "off" or _frame(state, deps).fits(state)
+
+
+def _frame(state: AgentState, deps: Deps) -> Frame:
+    return Frame(
+        budget=deps.budget,
+        overhead=deps.protocol(state).overhead(),
+        caps=deps.caps,
+        share=deps.settings.compaction_target,
+    )

@@ -1,10 +1,11 @@
 """Reports a node's failure to every host before LangGraph raises it."""
 
 import logging
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Protocol, get_args, get_type_hints
 
 from langgraph.errors import GraphBubbleUp
-from langgraph.runtime import Runtime
+from langgraph.runtime import Runtime, get_runtime
 
 from graph_agent.deps import Deps
 from graph_agent.errors import GraphAgentError
@@ -45,9 +46,7 @@ def bound(node: Node, deps: Deps) -> BoundNode:
 
     async def reported(state: AgentState, *, runtime: Runtime[RunOptions]) -> Update:
         try:
-            switched = state.turn.get("switched")
-            in_use = deps.for_run(runtime).using(switched["model"] if switched else None)
-            return await node(state, runtime, deps=in_use)
+            return await node(state, runtime, deps=_in_use(state, runtime, deps))
         except GraphBubbleUp:
             raise
         except Exception as error:
@@ -56,6 +55,39 @@ def bound(node: Node, deps: Deps) -> BoundNode:
             raise
 
     return reported
+
+
+class Route(Protocol):
+    """What decides where a node leads to; it names the nodes as a literal that it returns."""
+
+    async def __call__(
+        self, state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
+    ) -> Hashable:
+        """Read the state, and name the next node."""
+        ...
+
+
+def routed(route: Route, deps: Deps) -> tuple[Callable[..., Awaitable[Hashable]], list[str]]:
+    """Bind a route's dependencies, and list where it may lead.
+
+    The first of these is taken where somebody writes into a thread while no run goes on.
+    """
+    names: list[str] = [*get_args(get_type_hints(route)["return"])]
+
+    async def chosen(state: AgentState) -> Hashable:
+        # LangGraph has it as a parameter only where there always is one.
+        runtime: Runtime[RunOptions] | None = get_runtime(RunOptions)
+        if runtime is None:
+            return names[0]
+        return await route(state, runtime, deps=_in_use(state, runtime, deps))
+
+    return chosen, names
+
+
+def _in_use(state: AgentState, runtime: Runtime[RunOptions], deps: Deps) -> Deps:
+    """Put the fallback model that took over in this run into the model's place."""
+    switched = state.turn.get("switched")
+    return deps.for_run(runtime).using(switched["model"] if switched else None)
 
 
 def failure(error: Exception) -> Failed:

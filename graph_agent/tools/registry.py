@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.prebuilt import ToolNode
 
 from graph_agent.errors import ConfigError
 from graph_agent.tools.adapted import adapted
@@ -29,6 +30,7 @@ class ToolRegistry:
         """Names by what is left of them without case and separators."""
         self._schemas: dict[str, dict[str, Any]] = {}
         self._arguments: dict[str, ArgumentSchema] = {}
+        self._runners: dict[str, ToolNode] = {}
         for tool in tools:
             self._add(adapted(as_tool(tool)))
 
@@ -77,6 +79,12 @@ class ToolRegistry:
             more = {"additionalProperties": True} if takes_any_name(self._tools[name]) else {}
             self._arguments[name] = ArgumentSchema(self.schema(name) | more)
         return self._arguments[name]
+
+    def runner(self, name: str) -> ToolNode:
+        """Return what runs a tool, and injects state, store and runtime where it asks for them."""
+        if name not in self._runners:
+            self._runners[name] = ToolNode([self._tools[name]], handle_tool_errors=False)
+        return self._runners[name]
 
     def _add(self, tool: BaseTool) -> None:
         if not NAME_PIECE.fullmatch(tool.name) or len(tool.name) > NAME_LENGTH:

@@ -10,7 +10,6 @@ import orjson
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp
-from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.types import Command
 
@@ -77,11 +76,9 @@ async def _run(call: Call, tools: ToolRegistry, seconds: float) -> ToolMessage:
     if not _validates(tool) and (faults := schema.faults(fitted.args)):
         return _failure(call, _misfit(call, faults))
     request = {"id": call.id, "name": call.name, "args": fitted.args, "type": "tool_call"}
-    # ToolNode injects state, store and runtime where the tool asks for them.
-    node = ToolNode([tool], handle_tool_errors=False)
     try:
         async with asyncio.timeout(seconds) as patience:
-            results = await node.ainvoke([request])
+            results = await tools.runner(call.name).ainvoke([request])
     except TimeoutError:
         if not patience.expired():
             raise
