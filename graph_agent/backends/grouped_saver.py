@@ -1,0 +1,80 @@
+"""LangGraph's SQLite checkpointer, with writes in groups."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from graph_agent.backends.grouped_writes import GroupedWrites
+
+PUT = """INSERT OR REPLACE INTO checkpoints
+    (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
+    VALUES (?, ?, ?, ?, ?, ?, ?)"""
+PUT_WRITES = """INSERT OR {conflict} INTO writes
+    (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+REPLACE, IGNORE = (PUT_WRITES.format(conflict=word) for word in ("REPLACE", "IGNORE"))
+
+
+class GroupedSqliteSaver(AsyncSqliteSaver):
+    """Reads as its parent does; a write returns once it is committed, together with others."""
+
+    def __init__(self, connection: aiosqlite.Connection, writes: GroupedWrites) -> None:
+        super().__init__(connection)
+        self._writes = writes
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint."""
+        place = config["configurable"]
+        about = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
+        row = (
+            str(place["thread_id"]),
+            place["checkpoint_ns"],
+            checkpoint["id"],
+            place.get("checkpoint_id"),
+            *self.serde.dumps_typed(checkpoint),
+            about.encode("utf-8", "ignore"),
+        )
+        await self._writes.execute(PUT, [row])
+        saved = {key: place[key] for key in ("thread_id", "checkpoint_ns")}
+        return RunnableConfig(configurable={**saved, "checkpoint_id": checkpoint["id"]})
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Save what a task wrote; what was saved of it before stays, but for its marks."""
+        place = config["configurable"]
+        keys = [str(place[key]) for key in ("thread_id", "checkpoint_ns", "checkpoint_id")]
+        rows = [
+            (
+                *keys,
+                task_id,
+                task_path,
+                WRITES_IDX_MAP.get(channel, index),
+                channel,
+                *self.serde.dumps_typed(value),
+            )
+            for index, (channel, value) in enumerate(writes)
+        ]
+        marks = all(channel in WRITES_IDX_MAP for channel, _ in writes)
+        await self._writes.execute(REPLACE if marks else IGNORE, rows)
