@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graph_agent.agent import AgentResult, ReActAgent
     from graph_agent.errors import (
+        ApprovalNeededError,
         ConfigError,
         ContextOverflowError,
         GraphAgentError,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentResult",
+    "ApprovalNeededError",
     "ConfigError",
     "ContextOverflowError",
     "GraphAgentError",

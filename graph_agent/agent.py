@@ -9,35 +9,37 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
-from langgraph.types import StateSnapshot
+from langgraph.types import Command
 
 from graph_agent.answer_form import form_of, with_form
-from graph_agent.backends import Backend, given_backend, open_backend
+from graph_agent.approvals import Decisions, decided, waiting_calls
+from graph_agent.backends import given_backend, open_backend
 from graph_agent.bridge import iterate_sync, run_sync
 from graph_agent.deps import Deps
-from graph_agent.errors import ConfigError, ThreadNotFoundError
+from graph_agent.errors import ApprovalNeededError, ConfigError
 from graph_agent.events import WireEvent
 from graph_agent.graph import compile_graph
-from graph_agent.interrupts import Interrupt
+from graph_agent.hooks import Hooks, PostToolUse, PreToolUse
+from graph_agent.interrupts import Interrupt, InterruptQueue, drained_ids
+from graph_agent.kept_threads import KeptThreads, Opened
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.per_loop import OncePerLoop
 from graph_agent.question import Message, question, sendable
 from graph_agent.result import AgentResult as AgentResult
+from graph_agent.retold import ending_events
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentState
 from graph_agent.structured.shape import Schema, checked_form
-from graph_agent.sync_graph import AgentGraph
-from graph_agent.threads import ThreadInfo, ThreadList, config_for
 from graph_agent.threads import new_thread_id as new_thread_id
 from graph_agent.tools.registry import Tool, ToolRegistry
-from graph_agent.turns import LAST_EVENTS, Turns
+from graph_agent.turns import DRAIN, LAST_EVENTS, Turns
 
-Opened = tuple[Backend, AgentGraph]
-"""What one event loop uses."""
+Asked = HumanMessage | Command[str] | None
+"""What a run begins with: a question, or what goes on with a thread."""
 
 
-class ReActAgent:
+class ReActAgent(KeptThreads):
     """Answers questions with tools; each thread is saved at every step and found by its id.
 
     >>> from graph_agent.testing import ScriptedChatModel
@@ -56,6 +58,8 @@ class ReActAgent:
         models: ModelRegistry | None = None,
         fast_model: LanguageModel | BaseChatModel | None = None,
         response_format: Schema | None = None,
+        pre_tool_use: PreToolUse | None = None,
+        post_tool_use: PostToolUse | None = None,
         **settings: Any,
     ) -> None:
         """Set the agent up; nothing is opened yet.
@@ -68,6 +72,8 @@ class ReActAgent:
             models: The models that a run may choose by name.
             fast_model: Selects tools and summarises; None means `model`.
             response_format: A pydantic model or a JSON schema; see `build_graph`.
+            pre_tool_use: Allows, denies or changes a tool call, or asks a person.
+            post_tool_use: Changes what the model reads of a result.
             settings: Any setting by its name (see `Settings`).
 
         Raises:
@@ -82,9 +88,10 @@ class ReActAgent:
             models=models,
             fast_model=models.wrapped(fast_model) if fast_model else None,
             response_format=checked_form(response_format),
+            hooks=Hooks(pre_tool_use=pre_tool_use, post_tool_use=post_tool_use),
         )
         self._given = given_backend(checkpointer, store, self.settings.database)
-        self._opened = OncePerLoop(self._open, _close)
+        super().__init__(OncePerLoop(self._open, _close))
 
     @property
     def model(self) -> LanguageModel:
@@ -122,6 +129,7 @@ class ReActAgent:
             ConfigError: The message or the schema is one that the model cannot be sent.
             ModelError: The endpoint failed; what was done until then is saved.
             ThreadBusyError: A run is in progress on the thread.
+            ApprovalNeededError: A person has to decide about a tool call; the run is paused.
         """
         asked = self._asked(message, options)
         return await self._finished(thread_id, asked, options, response_format)
@@ -161,55 +169,37 @@ class ReActAgent:
         self,
         thread_id: str,
         *,
+        decisions: Decisions | None = None,
         options: RunOptions | None = None,
         response_format: Schema | None = None,
     ) -> AgentResult:
         """Go on with an unfinished run from its last saved step; see `run` for the choices.
 
+        A run that had ended goes on where messages were added to it that nobody has answered. One
+        that waits for a person goes on with `decisions`: `"allow"` or `"deny"` for all calls, or
+        for each by its `interrupt_id` `"allow"`, `"deny"`, `{"deny": why}` or `{"args": {…}}`.
+
         Raises:
             ThreadNotFoundError: There is no such thread.
-            ConfigError: Its last run is finished.
+            ConfigError: Its last run is finished, and nothing was added; or a decision is none.
+            ApprovalNeededError: A decision is missing, or the run waits again.
+            ThreadBusyError: A run is in progress on the thread.
         """
-        await self._expect_unfinished(thread_id)
-        return await self._finished(thread_id, None, options, response_format)
+        step = await self._step_to_resume(thread_id, decisions)
+        return await self._finished(thread_id, step, options, response_format)
 
     async def stream_resume(
-        self, thread_id: str, *, options: RunOptions | None = None
+        self,
+        thread_id: str,
+        *,
+        decisions: Decisions | None = None,
+        options: RunOptions | None = None,
     ) -> AsyncGenerator[WireEvent]:
         """Go on with an unfinished run and yield its further events; see `resume`, `stream`."""
-        await self._expect_unfinished(thread_id)
-        async with aclosing(self._reported(thread_id, None, options)) as events:
+        step = await self._step_to_resume(thread_id, decisions)
+        async with aclosing(self._reported(thread_id, step, options)) as events:
             async for event in events:
                 yield event
-
-    async def snapshot(self, thread_id: str) -> StateSnapshot:
-        """Return a thread's state.
-
-        Raises:
-            ThreadNotFoundError: There is no such thread.
-        """
-        _, graph = await self._opened.get()
-        snapshot = await graph.aget_state(config_for(thread_id))
-        if not snapshot.values:
-            raise ThreadNotFoundError(thread_id)
-        return snapshot
-
-    async def register(self, thread_id: str) -> None:
-        """Put a new thread on the list before its first question."""
-        await ThreadList(await self.store()).touch(thread_id)
-
-    async def thread(self, thread_id: str) -> ThreadInfo | None:
-        """Return a thread's line on the list, if there is such a thread."""
-        return await ThreadList(await self.store()).get(thread_id)
-
-    async def store(self) -> BaseStore:
-        """Return where interrupts and the list of threads are kept."""
-        backend, _ = await self._opened.get()
-        return backend.store
-
-    async def threads(self, limit: int = 50, offset: int = 0) -> list[ThreadInfo]:
-        """List threads, the one used last first."""
-        return await ThreadList(await self.store()).newest(limit, offset)
 
     def run_sync(self, message: Message, **choices: Any) -> AgentResult:
         """Ask from a script or a notebook cell; see `run`."""
@@ -242,13 +232,24 @@ class ReActAgent:
     ) -> None:
         await self.aclose()
 
-    async def _expect_unfinished(self, thread_id: str) -> None:
+    async def _step_to_resume(
+        self, thread_id: str, decisions: Decisions | None
+    ) -> Command[str] | None:
+        """Return what goes on with a thread's last run."""
         snapshot = await self.snapshot(thread_id)
-        if not snapshot.next and not snapshot.tasks:
+        if snapshot.interrupts:
+            return decided(thread_id, snapshot, decisions)
+        if decisions is not None:
+            raise ConfigError(f"Nothing of thread {thread_id} waits for a decision.")
+        if snapshot.next or snapshot.tasks:
+            return None
+        queued = await InterruptQueue(await self.store(), thread_id).pending()
+        if {item.id for item in queued} <= drained_ids(snapshot.values["messages"]):
             raise ConfigError(f"Thread {thread_id} has nothing to resume: its last run ended.")
+        return DRAIN
 
     async def _reported(
-        self, thread_id: str, message: HumanMessage | None, options: RunOptions | None
+        self, thread_id: str, message: Asked, options: RunOptions | None
     ) -> AsyncGenerator[WireEvent]:
         """Yield a run's events and end quietly after an `error`: the event has told it."""
         ended = False
@@ -262,14 +263,34 @@ class ReActAgent:
                 raise
 
     async def _run(
-        self, thread_id: str, message: HumanMessage | None, options: RunOptions | None
+        self, thread_id: str, message: Asked, options: RunOptions | None
     ) -> AsyncGenerator[WireEvent]:
         """Yield a run's events, then raise what ended it early."""
         backend, graph = await self._opened.get()
         turns = Turns(backend, graph, durability=self.settings.durability)
+        told = set[str]()
         async with aclosing(turns.events(thread_id, message, options)) as events:
             async for event in events:
+                told.add(event["event"])
+                if event["event"] == "end" and not told & {"done", "error"}:
+                    for last in await self._untold(thread_id, message):
+                        yield last
                 yield event
+
+    async def _untold(self, thread_id: str, step: Asked) -> list[WireEvent]:
+        """Return what was to be told before the `end` of a run that told neither `done` nor error.
+
+        Raises:
+            ConfigError: There was nothing to do.
+        """
+        snapshot = await self.snapshot(thread_id)
+        if snapshot.interrupts:
+            return []  # It waits for a person.
+        if step is DRAIN:
+            raise ConfigError(f"Thread {thread_id} has nothing to resume: it was recalled.")
+        # It had ended, and its process died before that was saved as a step.
+        state = AgentState(**snapshot.values)
+        return ending_events(state, thread_id, now=self._deps.now())
 
     def _asked(self, message: Message, options: RunOptions | None) -> HumanMessage:
         """Make the user's message, and check that the run's model can be sent it."""
@@ -279,16 +300,19 @@ class ReActAgent:
     async def _finished(
         self,
         thread_id: str | None,
-        message: HumanMessage | None,
+        message: Asked,
         options: RunOptions | None,
         response_format: Schema | None,
     ) -> AgentResult:
         """Run to the end and return what came of it."""
-        options = with_form(options, response_format)
-        async with aclosing(self._run(thread_id or new_thread_id(), message, options)) as events:
+        options, thread_id = with_form(options, response_format), thread_id or new_thread_id()
+        async with aclosing(self._run(thread_id, message, options)) as events:
             told = [event async for event in events if event["event"] in LAST_EVENTS]
-        done = next(event["data"] for event in told if event["event"] == "done")
-        state = AgentState(**(await self.snapshot(done["thread_id"])).values)
+        snapshot = await self.snapshot(thread_id)
+        done = next((event["data"] for event in told if event["event"] == "done"), None)
+        if done is None:
+            raise ApprovalNeededError(thread_id, waiting_calls(snapshot))
+        state = AgentState(**snapshot.values)
         return AgentResult.of(
             done,
             state,

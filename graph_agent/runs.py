@@ -1,50 +1,42 @@
 """Runs as tasks of their own: nobody's connection, and one on a thread at a time."""
 
 import asyncio
-import time
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
 
 from graph_agent.agent import ReActAgent
+from graph_agent.backends import Backend
+from graph_agent.backends.events import Numbered
+from graph_agent.cancelling import CancelWatch, cancel_elsewhere
 from graph_agent.errors import ThreadBusyError
-from graph_agent.event_log import EventLog, closing_events
-from graph_agent.events import End, Failed
+from graph_agent.event_writer import EventWriter
+from graph_agent.events import WireEvent
 from graph_agent.question import Message
+from graph_agent.run import CANCELLED as CANCELLED
+from graph_agent.run import Run as Run
 from graph_agent.settings import RunOptions
+from graph_agent.stored_log import StoredLog, numbered_from, telling
+from graph_agent.tally import Tally
+from graph_agent.turns import LAST_EVENTS
 
-CANCELLED = Failed(code="cancelled", message="The run was cancelled. The thread can go on.")
-MOST_KEPT = 200
-"""Threads whose newest run can be read again; runs in progress are always kept."""
+TELLING_TIMEOUT = 5.0
+"""Seconds to wait until the last events of the run before are stored, in another process."""
+TELLING_INTERVAL = 0.02
+"""Seconds between two looks at whether they are."""
 
-
-@dataclass
-class Run:
-    """One run in progress, or the newest one of its thread."""
-
-    thread_id: str
-    log: EventLog
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set with the first event, or when it could not begin."""
-    task: asyncio.Task[None] | None = None
-
-    @property
-    def running(self) -> bool:
-        """True until its last event is told."""
-        return not self.log.closed
+Events = AsyncGenerator[WireEvent]
 
 
 class Runs:
-    """The runs of this process, the newest of each thread."""
+    """The runs of this process, and a view of those of the others on the same database."""
 
-    def __init__(self, agent: ReActAgent, *, keep: int = MOST_KEPT) -> None:
+    def __init__(self, agent: ReActAgent) -> None:
         self._agent = agent
-        self._keep = keep
-        self._newest: dict[str, Run] = {}
-
-    def newest(self, thread_id: str) -> Run | None:
-        """Return the thread's newest run of this process."""
-        return self._newest.get(thread_id)
+        self._running: dict[str, Run] = {}
+        self._keepers: set[asyncio.Task[None]] = set()
+        self._watch: CancelWatch | None = None
+        self.tally = Tally()
 
     async def start(
         self, thread_id: str, message: Message, *, options: RunOptions | None = None
@@ -55,63 +47,144 @@ class Runs:
             ConfigError: The message is empty.
             ThreadBusyError: A run is in progress on the thread, here or in another process.
         """
-        before = self._newest.get(thread_id)
-        if before is not None and before.running:
-            raise ThreadBusyError(thread_id)
-        run = Run(thread_id, EventLog(first_id=time.time_ns() // 1_000))
-        self._remember(run)
-        run.task = asyncio.create_task(self._drive(run, message, options))
-        run.task.add_done_callback(partial(_end, run))
-        await run.begun.wait()
-        if not run.log.events:
-            self._forget(run, before)
-            await run.task
-        return run
+        events = self._agent.stream(message, thread_id=thread_id, options=options)
+        return await self._begin(thread_id, events)
+
+    async def resume(self, thread_id: str, *, options: RunOptions | None = None) -> Run:
+        """Go on with a thread's unfinished run, and return once that has begun.
+
+        Raises:
+            ThreadNotFoundError: There is no such thread.
+            ConfigError: Its last run is finished.
+            ThreadBusyError: A run is in progress on the thread, here or in another process.
+        """
+        return await self._begin(thread_id, self._agent.stream_resume(thread_id, options=options))
+
+    async def running(self, thread_id: str) -> bool:
+        """Tell whether a run is in progress on the thread, in whatever process."""
+        if thread_id in self._running:
+            return True
+        return await (await self._backend()).leases.held(thread_id)
+
+    async def follow(self, thread_id: str, after: int = 0) -> AsyncGenerator[Numbered] | None:
+        """Return the events of the thread's newest run numbered above `after`, until its end.
+
+        They come live where it runs in this process, else from the store; None where nothing is
+        stored.
+        """
+        run = self._running.get(thread_id)
+        if run is not None and run.begun.is_set():
+            return run.log.follow(after)
+        backend = await self._backend()
+        stored = await backend.events.run(thread_id)
+        return StoredLog(backend, thread_id, stored).follow(after) if stored else None
 
     async def cancel(self, thread_id: str) -> bool:
-        """Stop the thread's run and wait until it has ended; False where none is in progress."""
-        run = self._newest.get(thread_id)
-        if run is None or run.task is None or not run.running:
-            return False
-        # Only once: a second one would break off the saving of what the first one stopped.
-        if not run.task.cancelling():
-            run.task.cancel()
-        await asyncio.wait([run.task])
+        """Stop the thread's run and wait until it has ended; False where none is in progress.
+
+        Raises:
+            TimeoutError: It runs in another process, which has not stopped it in time.
+        """
+        run = self._running.get(thread_id)
+        if run is None:
+            return await cancel_elsewhere(await self._backend(), thread_id)
+        await run.cancel()
         return True
 
     async def aclose(self) -> None:
         """Stop all runs."""
-        await asyncio.gather(*(self.cancel(thread_id) for thread_id in self._newest))
+        await asyncio.gather(*(run.cancel() for run in [*self._running.values()]))
 
-    def _remember(self, run: Run) -> None:
-        """Make it the newest of its thread; of all the ended ones the oldest are forgotten."""
-        self._newest.pop(run.thread_id, None)
-        self._newest[run.thread_id] = run
-        ended = [thread_id for thread_id, known in self._newest.items() if not known.running]
-        for thread_id in ended[: max(0, len(self._newest) - self._keep)]:
-            del self._newest[thread_id]
+    @property
+    def in_progress(self) -> int:
+        """How many runs of this process are in progress."""
+        return len(self._running)
 
-    def _forget(self, run: Run, before: Run | None) -> None:
-        """Let the run before one that could not begin be the newest again."""
-        if before is not None:
-            self._newest[run.thread_id] = before
-        else:
-            del self._newest[run.thread_id]
+    async def _backend(self) -> Backend:
+        backend, _ = await self._agent._opened.get()
+        return backend
 
-    async def _drive(self, run: Run, message: Message, options: RunOptions | None) -> None:
-        events = self._agent.stream(message, thread_id=run.thread_id, options=options)
+    async def _begin(self, thread_id: str, events: Events) -> Run:
+        if thread_id in self._running:
+            raise ThreadBusyError(thread_id)
+        run = self._running[thread_id] = Run(thread_id)
+        held = AsyncExitStack()
+        run.work = asyncio.create_task(self._tell(run, events, held))
+        keeper = asyncio.create_task(self._keep(run, run.work, held))
+        self._keepers.add(keeper)
+        keeper.add_done_callback(self._keepers.discard)
+        await run.begun.wait()
+        if run.work.done() and not run.last:
+            await run.work
+        return run
+
+    async def _tell(self, run: Run, events: Events, held: AsyncExitStack) -> None:
+        """Tell a run's events, but for the last ones."""
         async with aclosing(events):
+            backend = await self._backend()
+            self._look_for_cancels(backend)
+            await _hold(backend, run.thread_id, held)
             async for event in events:
+                if run.writer is None:
+                    run.writer = await _writer(run, backend)
+                    self.tally.started += 1
+                if event["event"] == "approval":
+                    run.approvals.append(event["data"])
+                if event["event"] in LAST_EVENTS:
+                    run.last.append(event)
+                else:
+                    run.writer.add(run.log.append(event))
+                    run.begun.set()
+
+    async def _keep(self, run: Run, work: asyncio.Task[None], held: AsyncExitStack) -> None:
+        """Store and tell a run's end, whatever ended it, and let all who follow it go."""
+        try:
+            async with held:
+                await asyncio.wait([work])
+                if run.writer is not None or work.cancelled():
+                    run.last = run.last_events(work)
+                if run.writer is not None:
+                    self.tally.take(run.outcome)
+                    await run.writer.finish(numbered_from(run.log.next_id, run.last))
+        finally:
+            del self._running[run.thread_id]
+            if self._watch is not None and not self._running:
+                self._watch.stop()
+            for event in run.last:
                 run.log.append(event)
-                run.begun.set()
+            run.log.close()
+            run.begun.set()
+            run.ended.set()
+
+    def _look_for_cancels(self, backend: Backend) -> None:
+        if self._watch is None:
+            self._watch = CancelWatch(backend.events, self._obey)
+        self._watch.start()
+
+    def _obey(self, thread_id: str, number: int) -> None:
+        run = self._running.get(thread_id)
+        if run is not None and run.writer is not None and run.log.first_id == number:
+            run.stop()
 
 
-def _end(run: Run, task: asyncio.Task[None]) -> None:
-    """Tell the end of a run that did not tell it itself, and let all who follow it go."""
-    if task.cancelled():
-        told = [numbered.event for numbered in run.log.events]
-        missing = closing_events(told, why="Cancelled before it finished.")
-        for event in [*missing, CANCELLED.wire(), End().wire()]:
-            run.log.append(event)
-    run.log.close()
-    run.begun.set()
+async def _hold(backend: Backend, thread_id: str, held: AsyncExitStack) -> None:
+    """Be the one who tells the thread's events, until `held` is closed."""
+    end = asyncio.get_running_loop().time() + TELLING_TIMEOUT
+    while True:
+        try:
+            await held.enter_async_context(backend.leases.hold(telling(thread_id)))
+        except ThreadBusyError:
+            late = asyncio.get_running_loop().time() > end
+            if late or await backend.leases.held(thread_id):
+                raise ThreadBusyError(thread_id) from None
+            await asyncio.sleep(TELLING_INTERVAL)
+        else:
+            return
+
+
+async def _writer(run: Run, backend: Backend) -> EventWriter:
+    """Make a run, which now has the thread for itself, the newest one of the store."""
+    events, thread_id = backend.events, run.thread_id
+    number = await events.begin(thread_id)
+    run.log.stored_from(number, partial(events.after, thread_id, number))
+    return EventWriter(events, thread_id, number, stored=run.log.forget)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
@@ -262,6 +263,127 @@ async def test_there_must_be_something_to_resume() -> None:
 
         with pytest.raises(ConfigError, match="Thread t has nothing to resume"):
             await agent.resume("t")
+
+
+async def leave_a_message(agent: ReActAgent, thread_id: str, content: str) -> None:
+    """Queue a message as for a run whose process died before it looked at the queue again."""
+    await InterruptQueue(await agent.store(), thread_id).put(content)
+
+
+async def test_what_was_left_in_the_queue_is_answered_by_resuming(
+    set_stage: SetStage, speech: Any, database: str
+) -> None:
+    script = [speech.final(text) for text in ("Hello.", "Bonjour.", "Au revoir.")]
+    stage = set_stage(script, database=database)
+    await stage.answer("Hi", "t")
+    await leave_a_message(stage.agent, "t", "In French, please.")
+
+    resumed = await stage.agent.resume("t")
+    await leave_a_message(stage.agent, "t", "Say goodbye.")
+    events = [event async for event in stage.agent.stream_resume("t")]
+
+    assert resumed.answer == "Bonjour."
+    assert "In French, please." in str(stage.sent(1)[-1])
+    check_events(events, resumed=True)
+    assert [e["data"]["content"] for e in events if e["event"] == "inject"] == ["Say goodbye."]
+    assert events[-2]["data"]["answer"] == "Au revoir."
+    assert await InterruptQueue(await stage.agent.store(), "t").pending() == []
+    with pytest.raises(ConfigError, match="Thread t has nothing to resume"):
+        await stage.agent.resume("t")
+
+
+async def test_what_the_thread_holds_already_is_nothing_to_resume() -> None:
+    gate_reached, leave = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> None:
+        """Wait."""
+        gate_reached.set()
+        await leave.wait()
+
+    store, replies = InMemoryStore(), [WAIT, "draft", "Answer."]
+    model = ScriptedChatModel(replies=replies)
+    async with ReActAgent(model, [wait], checkpointer=InMemorySaver(), store=store) as agent:
+        run = asyncio.ensure_future(agent.run("Go", thread_id="t"))
+        await gate_reached.wait()
+        put = await agent.interrupt("t", "Hurry.")
+        leave.set()
+        await run
+        # As where the process died after the last step, and before it forgot the message.
+        await store.aput(("interrupts", "t"), put.id, {"content": "Hurry.", "taken": True})
+
+        with pytest.raises(ConfigError, match="Thread t has nothing to resume"):
+            await agent.resume("t")
+
+
+class Recalling(InMemoryStore):
+    """Recalls a queued message as soon as it was seen once."""
+
+    async def asearch(self, namespace_prefix: Any, /, **options: Any) -> Any:
+        found = await super().asearch(namespace_prefix, **options)
+        for item in found if namespace_prefix[0] == "interrupts" else []:
+            await self.adelete(item.namespace, item.key)
+        return found
+
+
+async def test_what_is_recalled_as_it_is_resumed_is_not_answered() -> None:
+    places: Any = {"checkpointer": InMemorySaver(), "store": Recalling()}
+    async with ReActAgent(ScriptedChatModel(replies=["Yes.", "No."]), **places) as agent:
+        await agent.run("Hi", thread_id="t")
+        for resume in (agent.resume("t"), anext(agent.stream_resume("t"))):
+            await leave_a_message(agent, "t", "oh no")
+            with pytest.raises(ConfigError, match="Thread t has nothing to resume"):
+                await resume
+
+        assert (await agent.run("Sure?", thread_id="t")).answer == "No."
+
+
+async def test_a_thread_with_a_run_is_not_resumed(set_stage: SetStage, speech: Any) -> None:
+    gate = Gate()
+    stage = set_stage([speech.final("Yes."), Held(gate, speech.final("No.")), speech.final("Ok.")])
+    await stage.agent.run("Hi", thread_id="t")
+    run = asyncio.ensure_future(stage.agent.run("Sure?", thread_id="t"))
+    await gate.reached()
+    await leave_a_message(stage.agent, "t", "Really?")
+
+    with pytest.raises(ThreadBusyError, match="Thread t is busy"):
+        await stage.agent.resume("t")
+    gate.open()
+
+    assert (await run).answer == "Ok."
+
+
+class Dying(InMemorySaver):
+    """Fails to save one step, as where the process dies then."""
+
+    dies_at: str | None = None
+
+    async def aput(self, config: Any, checkpoint: Any, *args: Any) -> RunnableConfig:
+        if checkpoint["channel_values"].get("stop_reason") == self.dies_at is not None:
+            raise OSError("killed")
+        return await super().aput(config, checkpoint, *args)
+
+
+@pytest.mark.parametrize("structured", [None, {"type": "object", "properties": {}}])
+async def test_an_end_that_was_saved_but_not_told_is_told_by_resuming(structured: Any) -> None:
+    saver, data = Dying(), ["{}"] if structured else []
+    model = ScriptedChatModel(replies=["Yes.", *data])
+    agent = ReActAgent(model, checkpointer=saver, response_format=structured)
+    async with agent:
+        saver.dies_at = "final"
+        with pytest.raises(OSError, match="killed"):
+            await agent.run("Hi", thread_id="t")
+        saver.dies_at = None
+
+        events = [event async for event in agent.stream_resume("t")]
+
+    check_events(events, resumed=True)
+    deltas = [e["data"].get("content") for e in events if e["event"] == "answer"]
+    assert deltas == [None, "Yes.", None]
+    done = events[-2]["data"]
+    assert (done["answer"], done["stop_reason"], done["thread_id"]) == ("Yes.", "final", "t")
+    assert (done["iterations"], done["usage"]["calls"]) == (1, 1 + len(data))
+    assert done.get("structured", "not asked") == ({} if structured else "not asked")
+    model.check()
 
 
 async def test_given_places_are_used_and_shared_by_agents() -> None:

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from graph_agent import ReActAgent
-from graph_agent.event_log import EventLog, Numbered, closing_events
+from graph_agent.event_log import KEPT, EventLog, Numbered, closing_events
 from graph_agent.events import End, WireEvent
 from graph_agent.runs import CANCELLED
 from graph_agent.testing import ScriptedChatModel, check_events
@@ -78,19 +78,74 @@ async def test_two_followers_and_one_who_never_reads_do_not_hinder_each_other() 
         log.append(event(number))
     log.append(END)
 
-    assert await first == await second == log.events
-    assert len(log.events) == 1001
+    assert await first == await second == await read(log)
+    assert [numbered.id for numbered in await first] == [*range(1, 1002)]
     assert (await anext(lazy)).id == 2
 
 
 async def test_a_log_that_closes_without_an_end_lets_its_followers_go() -> None:
     log = EventLog()
+    assert log.next_id > 10**15  # Microseconds: above all numbers that were given before.
     reader = asyncio.ensure_future(read(log))
     await asyncio.wait([reader], timeout=0.01)
 
     log.close()
 
     assert await reader == []
+
+
+async def test_what_is_stored_leaves_memory_and_still_reaches_a_slow_reader() -> None:
+    stored: list[Numbered] = []
+
+    async def older(last: int) -> list[Numbered]:
+        return [numbered for numbered in stored if numbered.id > last][:100]
+
+    log = EventLog()
+    log.stored_from(11, older)
+    slow = log.follow()
+    stored.append(log.append(event(0)))
+    seen = [await anext(slow)]
+    for number in range(1, 1000):
+        stored.append(log.append(event(number)))
+        log.forget(log.next_id - 1)
+    log.append(END)
+
+    assert log.in_memory == KEPT + 1
+    seen += [numbered async for numbered in slow]
+    assert [numbered.id for numbered in seen] == [*range(11, 1012)]
+    assert seen[:-1] == stored
+    assert await read(log, 500) == seen[490:]
+
+
+async def test_what_is_not_stored_stays_in_memory() -> None:
+    async def older(_: int) -> list[Numbered]:
+        pytest.fail("nothing was stored")
+
+    log = EventLog()
+    log.stored_from(1, older)
+    for number in range(1000):
+        log.append(event(number))
+    log.forget(0)
+    log.append(END)
+
+    assert len(await read(log)) == 1001
+
+
+async def test_a_reader_too_slow_for_the_next_run_is_let_go_without_an_end() -> None:
+    async def forgotten(_: int) -> list[Numbered]:
+        return []
+
+    log = EventLog()
+    log.stored_from(1, forgotten)
+    slow = log.follow()
+    log.append(event(0))
+    first = await anext(slow)
+    for number in range(1, 1000):
+        log.append(event(number))
+        log.forget(log.next_id - 1)
+    log.append(END)
+
+    assert [first, *[numbered async for numbered in slow]] == [Numbered(1, event(0))]
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Hooks allow, deny and change calls, ask a person, and change results; a failing one is safe."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,16 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from graph_agent import build_graph
+from graph_agent import (
+    ApprovalNeededError,
+    ConfigError,
+    ModelRegistry,
+    ReActAgent,
+    build_graph,
+)
 from graph_agent.hooks import Allow, Ask, Change, Deny, ToolOutcome, ToolUse, decision
-from graph_agent.testing import ScriptedChatModel, check_events
+from graph_agent.models.spec import ModelSpec
+from graph_agent.testing import ScriptedChatModel, StrictEndpoint, check_events
 
 pytestmark = pytest.mark.anyio
 
@@ -226,6 +234,73 @@ async def test_each_of_several_calls_gets_its_own_decision(stage: Any) -> None:
         ("error", NOT_RUN.format("a person denied it: away")),
         ("error", NOT_RUN.format("a person denied it")),
     ]
+
+
+async def test_a_pause_outlives_a_restart_and_is_answered_by_resume(
+    speech: Any, tmp_path: Path
+) -> None:
+    wire = speech.calls(("send", {"to": "Ann"}), ("send", {"to": "Bob"}))
+    mail, told = Mail(), []
+    with StrictEndpoint([wire, speech.final("Both."), "Sent."]) as endpoint:
+
+        def make() -> ReActAgent:
+            models = ModelRegistry({"m": ModelSpec(model="m", base_url=endpoint.base_url)})
+            return ReActAgent(
+                "m",
+                [mail.send],
+                models=models,
+                database=f"sqlite:///{tmp_path}/t.sqlite",
+                use_native_tools=speech.mode == "native",
+                pre_tool_use=lambda _: Ask(),
+            )
+
+        async with make() as agent:
+            with pytest.raises(ApprovalNeededError, match="waits for a decision about") as paused:
+                await agent.run("Mail them", thread_id="t")
+        first, second = (call["interrupt_id"] for call in paused.value.approvals)
+        async with make() as agent:
+            with pytest.raises(ApprovalNeededError) as still:
+                await agent.resume("t", decisions={first: "allow"})
+            for wrong in ({first: "perhaps"}, {"x": "allow"}):
+                with pytest.raises(ConfigError):
+                    await agent.resume("t", decisions=wrong)
+            decisions = {first: "allow", second: {"deny": "not him"}}
+            told = [event async for event in agent.stream_resume("t", decisions=decisions)]
+            with pytest.raises(ConfigError, match="waits for a decision"):
+                await agent.resume("t", decisions="allow")
+
+    assert [call["tool_args"]["to"] for call in still.value.approvals] == ["Bob"]
+    assert mail.sent == ["Ann"]
+    assert told[-2]["data"]["answer"] == "Sent."
+    ended = [e["data"] for e in told if "observation" in e["data"]]
+    assert sorted((data["tool_args"]["to"], data["error"]) for data in ended) == [
+        ("Ann", False),
+        ("Bob", True),
+    ]
+    assert endpoint.rejected == []
+
+
+async def test_a_new_question_gives_a_waiting_call_up(speech: Any) -> None:
+    wire = speech.calls(("send", {"to": "Ann"}))
+    mail = Mail()
+    with StrictEndpoint([wire, speech.final("Never mind.")]) as endpoint:
+        models = ModelRegistry({"m": ModelSpec(model="m", base_url=endpoint.base_url)})
+        native = speech.mode == "native"
+        async with ReActAgent(
+            "m",
+            [mail.send],
+            models=models,
+            database="memory:",
+            use_native_tools=native,
+            synthesis="never",
+            pre_tool_use=lambda _: Ask(),
+        ) as agent:
+            events = [event async for event in agent.stream("Mail her", thread_id="t")]
+            result = await agent.run("No, do not", thread_id="t")
+
+    check_events(events)
+    assert [event["event"] for event in events][-2:] == ["approval", "end"]
+    assert (result.answer, mail.sent, endpoint.rejected) == ("Never mind.", [], [])
 
 
 async def test_a_result_may_be_changed_also_of_a_call_that_failed(stage: Any) -> None:

@@ -47,9 +47,9 @@ class Station:
 async def make_runs() -> AsyncIterator[Callable[..., Runs]]:
     made: list[tuple[ReActAgent, Runs]] = []
 
-    def make(*replies: Any, tools: Any = (), **options: Any) -> Runs:
+    def make(*replies: Any, tools: Any = ()) -> Runs:
         agent = ReActAgent(ScriptedChatModel(replies=[*replies]), tools, database="memory:")
-        made.append((agent, Runs(agent, **options)))
+        made.append((agent, Runs(agent)))
         return made[-1][1]
 
     yield make
@@ -65,15 +65,22 @@ async def told(run: Run) -> list[WireEvent]:
     return events
 
 
+async def followed(runs: Runs, thread_id: str, after: int = 0) -> list[WireEvent]:
+    """Read the thread's newest run again."""
+    events = await runs.follow(thread_id, after)
+    assert events is not None
+    return [numbered.event async for numbered in events]
+
+
 async def test_a_run_goes_on_with_nobody_watching(make_runs: Callable[..., Runs]) -> None:
     runs = make_runs("Hello!")
 
     run = await runs.start("t", "Hi")
 
-    assert run.running
-    assert runs.newest("t") is run
+    during = [run.running, await runs.running("t"), runs.in_progress]
     assert (await told(run))[-2]["data"]["answer"] == "Hello!"
-    assert not run.running
+    after = [run.running, await runs.running("t"), runs.in_progress]
+    assert (during, after) == ([True, True, 1], [False, False, 0])
 
 
 async def test_a_second_run_on_a_thread_is_refused(make_runs: Callable[..., Runs]) -> None:
@@ -83,8 +90,7 @@ async def test_a_second_run_on_a_thread_is_refused(make_runs: Callable[..., Runs
     with pytest.raises(ThreadBusyError):
         await runs.start("t", "Me too")
 
-    await told(first)
-    assert runs.newest("t") is first
+    assert await followed(runs, "t") == await told(first)
 
 
 async def test_twenty_runs_one_right_after_the_end_of_the_other(
@@ -114,8 +120,8 @@ async def test_a_run_that_cannot_begin_leaves_the_one_before_to_be_read(
     with pytest.raises(ConfigError, match="empty"):
         await runs.start("new", "")
 
-    assert runs.newest("t") is first
-    assert runs.newest("new") is None
+    assert await followed(runs, "t") == await told(first)
+    assert await runs.follow("new") is None
 
 
 async def test_cancelling_stops_the_tool_and_tells_it(make_runs: Callable[..., Runs]) -> None:
@@ -158,21 +164,6 @@ async def test_closing_stops_all_runs(make_runs: Callable[..., Runs]) -> None:
     await runs.aclose()
 
     assert [e["event"] for e in (await told(run))[-2:]] == ["error", "end"]
-
-
-async def test_of_the_ended_runs_the_oldest_are_forgotten(
-    make_runs: Callable[..., Runs],
-) -> None:
-    station = Station()
-    runs = make_runs(CALL, "a", "b", "c", tools=[station.wait_here], keep=2)
-    await runs.start("long", "Go")
-    await station.arrival()
-
-    for thread_id in ("a", "b", "c"):
-        await told(await runs.start(thread_id, "Hi"))
-
-    known = [runs.newest(thread_id) is not None for thread_id in ("long", "a", "b", "c")]
-    assert known == [True, False, False, True]
 
 
 @pytest.mark.parametrize("moment", ["the model thinks", "a tool runs", "the answer streams"])

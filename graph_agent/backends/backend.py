@@ -10,7 +10,9 @@ from langgraph.store.base import BaseStore
 from langgraph.store.base.batch import AsyncBatchedBaseStore
 from langgraph.store.memory import InMemoryStore
 
+from graph_agent.backends.events import EventStore
 from graph_agent.backends.leases import Leases, MemoryLeases
+from graph_agent.backends.memory_events import MemoryEvents
 from graph_agent.errors import NotRunningError
 from graph_agent.interrupts import Interrupt, InterruptQueue
 
@@ -21,10 +23,11 @@ async def _nothing() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
-    """Checkpoints, store and leases that belong together."""
+    """Checkpoints, store, events and leases that belong together."""
 
     checkpointer: BaseCheckpointSaver[str]
     store: BaseStore
+    events: EventStore
     leases: Leases
     close: Callable[[], Awaitable[None]] = _nothing
 
@@ -52,6 +55,7 @@ def memory_backend(
     return Backend(
         checkpointer=checkpointer or InMemorySaver(),
         store=store or InMemoryStore(),
+        events=MemoryEvents(),
         leases=MemoryLeases(),
     )
 

@@ -32,6 +32,7 @@ async def open_postgres(url: str) -> Backend:
     from psycopg_pool import PoolTimeout  # noqa: PLC0415
 
     from graph_agent.backends.advisory_leases import AdvisoryLeases  # noqa: PLC0415
+    from graph_agent.backends.postgres_events import PostgresEvents  # noqa: PLC0415
 
     async with AsyncExitStack() as opened:
         try:
@@ -44,12 +45,15 @@ async def open_postgres(url: str) -> Backend:
                 opened.push_async_callback(stop_store, store)
                 await saver.setup()
                 await store.setup()
+                events = PostgresEvents(pool, url)
+                await events.setup()
+                opened.push_async_callback(events.close)
         except (psycopg.Error, PoolTimeout) as error:
             raise ConfigError(
                 f"The database server cannot be used: {error}. Check GRAPH_AGENT_DATABASE."
             ) from error
         close = opened.pop_all().aclose
-        return Backend(checkpointer=saver, store=store, leases=leases, close=close)
+        return Backend(checkpointer=saver, store=store, events=events, leases=leases, close=close)
 
 
 def _pool(url: str) -> "AsyncConnectionPool[AsyncConnection[dict[str, Any]]]":

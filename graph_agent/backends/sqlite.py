@@ -7,14 +7,13 @@ from pathlib import Path
 
 import aiosqlite
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from graph_agent.backends.backend import Backend, stop_store
 from graph_agent.backends.leases import FileLeases
+from graph_agent.backends.sqlite_events import SqliteEvents
+from graph_agent.backends.sqlite_statements import BUSY_TIMEOUT
+from graph_agent.backends.sqlite_store import SharedSqliteStore
 from graph_agent.errors import ConfigError
-
-BUSY_TIMEOUT = 30.0
-"""Seconds to wait for another writer of the same file."""
 
 
 class _Connection(aiosqlite.Connection):
@@ -42,17 +41,19 @@ async def open_sqlite(file: str) -> Backend:
             # Two processes may start at once, and both find no tables.
             async with leases.turn("setup"):
                 saver = AsyncSqliteSaver(await _connect(path, opened))
-                store = AsyncSqliteStore(await _connect(path, opened))
+                store = SharedSqliteStore(await _connect(path, opened))
                 opened.push_async_callback(stop_store, store)
                 await saver.setup()
                 await store.setup()
+                events = await SqliteEvents.open(path)
+                opened.push_async_callback(events.close)
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
                 f"The database {file} cannot be opened: {error}. Check the path, or set "
                 "GRAPH_AGENT_DATABASE."
             ) from error
         close = opened.pop_all().aclose
-        return Backend(checkpointer=saver, store=store, leases=leases, close=close)
+        return Backend(checkpointer=saver, store=store, events=events, leases=leases, close=close)
 
 
 def _prepared(file: str) -> Path:

@@ -2,19 +2,13 @@
 
 import io
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from graph_agent.cli.exit_codes import exit_code_of_error
-from graph_agent.cli.safe_text import one_line
-from graph_agent.errors import GraphAgentError
-
-if TYPE_CHECKING:
-    from graph_agent.cli.commands import Commands
+from graph_agent.cli.options import Config, Database, Json, Model, Thread, ThreadId, run_command
+from graph_agent.cli.threads_app import threads_app
 
 EPILOG = (
     "Exit codes: 0 final answer, 2 usage or configuration, 3 stopped by a limit, "
@@ -29,17 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-Config = Annotated[Path | None, typer.Option(help="The config file, in place of graph-agent.toml.")]
-Database = Annotated[
-    str | None, typer.Option(help="Where threads live: sqlite:///PATH, postgresql://… or memory:")
-]
-Model = Annotated[str | None, typer.Option(help="The model, by its name (`models` lists them).")]
-Thread = Annotated[str | None, typer.Option(help="The conversation to go on with, by its id.")]
-ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The conversation's id.")]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object a line, `end` last, nothing else.")
-]
+app.add_typer(threads_app, name="threads")
 
 
 def main() -> None:
@@ -71,7 +55,7 @@ def ask(
     json: Json = False,
 ) -> None:
     """Ask one question and print the answer."""
-    _run(lambda commands: commands.ask(question, thread, json=json), config, database, model)
+    run_command(lambda commands: commands.ask(question, thread, json=json), config, database, model)
 
 
 @app.command()
@@ -82,7 +66,7 @@ def chat(
 
     What you type while a run goes on is added to it. Ctrl-C stops the run, Ctrl-D ends the chat.
     """
-    _run(lambda commands: commands.chat(thread), config, database, model)
+    run_command(lambda commands: commands.chat(thread), config, database, model)
 
 
 @app.command()
@@ -97,18 +81,9 @@ def serve(
     database: Database = None,
 ) -> None:
     """Serve the web page and the HTTP API."""
-    _run(lambda commands: commands.serve(host, port, open_to_all=no_auth), config, database, model)
-
-
-@app.command()
-def threads(
-    limit: Annotated[int, typer.Option(min=1, help="How many to list.")] = 50,
-    config: Config = None,
-    database: Database = None,
-    json: Json = False,
-) -> None:
-    """List conversations, the one used last first."""
-    _run(lambda commands: commands.threads(limit, json=json), config, database)
+    run_command(
+        lambda commands: commands.serve(host, port, open_to_all=no_auth), config, database, model
+    )
 
 
 @app.command()
@@ -120,7 +95,7 @@ def resume(
     json: Json = False,
 ) -> None:
     """Go on with a run that was cancelled or broke off."""
-    _run(lambda commands: commands.resume(thread, json=json), config, database, model)
+    run_command(lambda commands: commands.resume(thread, json=json), config, database, model)
 
 
 @app.command()
@@ -131,13 +106,13 @@ def interrupt(
     database: Database = None,
 ) -> None:
     """Add a message to the run in progress."""
-    _run(lambda commands: commands.interrupt(thread, text), config, database)
+    run_command(lambda commands: commands.interrupt(thread, text), config, database)
 
 
 @app.command()
 def graph() -> None:
     """Print the picture of the agent's graph, in Mermaid."""
-    _run(lambda commands: commands.graph())
+    run_command(lambda commands: commands.graph())
 
 
 @app.command()
@@ -155,24 +130,6 @@ def models(
 ) -> None:
     """List the models that are set up."""
     if prefetch:
-        _run(lambda commands: commands.prefetch(json=json))
+        run_command(lambda commands: commands.prefetch(json=json))
     else:
-        _run(lambda commands: commands.models(json=json), config)
-
-
-def _run(
-    work: "Callable[[Commands], int]",
-    config: Path | None = None,
-    database: str | None = None,
-    model: str | None = None,
-) -> None:
-    """Run a command; what the caller can mend is told in one line, not by a traceback."""
-    # Late: importing the engine takes a second or two, which `--help` need not wait for.
-    from graph_agent.cli.commands import Commands  # noqa: PLC0415
-
-    try:
-        code = work(Commands(config=config, database=database, model=model))
-    except GraphAgentError as error:
-        typer.echo(f"error: {one_line(str(error))}", err=True)
-        code = exit_code_of_error(error.code)
-    raise typer.Exit(code)
+        run_command(lambda commands: commands.models(json=json), config)

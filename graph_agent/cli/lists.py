@@ -1,4 +1,4 @@
-"""Prints what there is, threads or models: a table on a terminal, plain lines elsewhere."""
+"""Prints threads, their steps and models: a table on a terminal, plain lines elsewhere."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -14,6 +14,7 @@ from rich.text import Text
 from graph_agent.cli.model_rows import model_rows
 from graph_agent.cli.safe_text import json_line, one_line
 from graph_agent.errors import ConfigError
+from graph_agent.history import CheckpointInfo
 from graph_agent.models.registry import NOTHING_FOUND, ModelRegistry
 from graph_agent.threads import ThreadInfo
 
@@ -21,10 +22,29 @@ from graph_agent.threads import ThreadInfo
 def print_threads(threads: Sequence[ThreadInfo], *, json: bool) -> None:
     """Print threads: id, title, last used."""
     if json:
-        _print_json("thread", (t.model_dump(mode="json") for t in threads))
+        print_json("thread", (t.model_dump(mode="json") for t in threads))
         return
     rows = [(t.thread_id, _local_time(t.updated_at), t.title) for t in threads]
     _print_table(("THREAD", "LAST USED", "TITLE"), rows)
+
+
+def print_history(checkpoints: Sequence[CheckpointInfo], *, json: bool) -> None:
+    """Print checkpoints: id, when saved, what came next, how many messages, the newest one."""
+    if json:
+        print_json("checkpoint", (info.model_dump(mode="json") for info in checkpoints))
+        return
+    header = ("CHECKPOINT", "SAVED", "NEXT", "MESSAGES", "NEWEST MESSAGE")
+    rows = [
+        (
+            info.checkpoint_id,
+            _local_time(info.created_at),
+            ", ".join(info.next) or "end",
+            str(info.messages),
+            info.last_message,
+        )
+        for info in checkpoints
+    ]
+    _print_table(header, rows)
 
 
 def print_models(registry: ModelRegistry, *, json: bool) -> None:
@@ -37,13 +57,14 @@ def print_models(registry: ModelRegistry, *, json: bool) -> None:
     if not rows:
         raise ConfigError(NOTHING_FOUND)
     if json:
-        _print_json("model", map(asdict, rows))
+        print_json("model", map(asdict, rows))
         return
     header = ("NAME", "DEFAULT", "MODEL", "ADDRESS", "ABILITIES", "CONTEXT", "HINTS", "PROBLEM")
     _print_table(header, [row.columns() for row in rows])
 
 
-def _print_json(event: str, items: Iterable[dict[str, Any]]) -> None:
+def print_json(event: str, items: Iterable[dict[str, Any]]) -> None:
+    """Print things as events, one a line, `end` last."""
     for item in items:
         typer.echo(json_line({"event": event, "data": item}))
     typer.echo(json_line({"event": "end", "data": {}}))

@@ -3,8 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from langchain_core.language_models import FakeListChatModel
+
+from graph_agent.agent import ReActAgent
 from graph_agent.backends import Backend, open_backend
 from graph_agent.errors import ConfigError, ThreadNotFoundError
+from graph_agent.kept_threads import KeptThreads
 from graph_agent.threads import ThreadInfo, ThreadList
 
 
@@ -20,6 +24,19 @@ async def opened_backend(database: str) -> AsyncIterator[Backend]:
         yield backend
     finally:
         await backend.close()
+
+
+@asynccontextmanager
+async def opened_threads(database: str) -> AsyncIterator[KeptThreads]:
+    """Open the threads of a database for a while, to look into them or to change them.
+
+    Raises:
+        ConfigError: It cannot be opened.
+    """
+    # A model that never answers, and has no prices: none is asked.
+    model = FakeListChatModel(responses=[])
+    async with ReActAgent(model, database=database, max_cost=None) as agent:
+        yield agent
 
 
 async def list_threads(database: str, limit: int) -> list[ThreadInfo]:

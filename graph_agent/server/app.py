@@ -6,15 +6,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fastapi import FastAPI
+from fastapi.responses import PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 
 from graph_agent.agent import ReActAgent
 from graph_agent.config import Config, load_config
 from graph_agent.runs import Runs
 from graph_agent.server.bodies import Health
+from graph_agent.server.metrics import MEDIA_TYPE, metrics
 from graph_agent.server.problems import PROBLEM_RESPONSES, install_problems
 from graph_agent.server.protection import SECURITY_HEADERS, HostCheck, SecurityHeaders
 from graph_agent.server.routes import router
+from graph_agent.server.thread_routes import router as thread_routes
 
 STATIC = Path(__file__).parent / "static"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -54,13 +57,20 @@ def create_app(
     app.state.agent, app.state.runs = served, runs
     app.add_middleware(HostCheck, hosts=hosts)
     app.add_middleware(SecurityHeaders)
-    install_problems(app, routes=router.routes, headers=SECURITY_HEADERS)
+    routes = [*router.routes, *thread_routes.routes]
+    install_problems(app, routes=routes, headers=SECURITY_HEADERS)
     app.include_router(router)
+    app.include_router(thread_routes)
 
     @app.get("/healthz")
     async def health() -> Health:
         """Say that the server is up."""
         return Health()
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def read_metrics() -> PlainTextResponse:
+        """Count this process's runs and tokens, for Prometheus."""
+        return PlainTextResponse(metrics(runs), media_type=MEDIA_TYPE)
 
     app.mount("/", StaticFiles(directory=STATIC, html=True), name="page")
     return app

@@ -9,6 +9,7 @@ from graph_agent.models.images import words_of
 from graph_agent.models.spec import Abilities
 from graph_agent.plain_text import cleaned
 from graph_agent.state import marked, said_by_user
+from graph_agent.threads import TITLE_CHARS
 
 
 class Health(BaseModel):
@@ -32,6 +33,15 @@ class RunRequest(BaseModel):
     """A JSON schema of an object: `done` then holds the answer as data too, in `structured`."""
 
 
+class ResumeRequest(BaseModel):
+    """The body that goes on with a run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    decisions: dict[str, Any] | None = None
+    """What people decided, by the id of what they were asked."""
+
+
 class InterruptRequest(BaseModel):
     """A message for the run in progress."""
 
@@ -48,7 +58,7 @@ class InterruptAccepted(BaseModel):
 
 
 class CancelOutcome(BaseModel):
-    """Whether a run was stopped; False where none was in progress."""
+    """Whether a run was stopped; False where none was in progress, or not yet (status 202)."""
 
     cancelled: bool
 
@@ -57,6 +67,23 @@ class ThreadCreated(BaseModel):
     """A new thread."""
 
     thread_id: str
+
+
+class ThreadChange(BaseModel):
+    """What is changed of a thread."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Annotated[str, Field(min_length=1, max_length=TITLE_CHARS), BeforeValidator(cleaned)]
+
+
+class ForkRequest(BaseModel):
+    """Where a new thread begins."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    checkpoint_id: str | None = None
+    """A step of the thread; the newest if there is none."""
 
 
 class UserMessage(BaseModel):

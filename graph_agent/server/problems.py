@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
 from graph_agent.errors import (
+    ApprovalNeededError,
     ConfigError,
     GraphAgentError,
     ModelError,
@@ -21,6 +22,7 @@ from graph_agent.errors import (
 )
 
 STATUS: dict[type[GraphAgentError], HTTPStatus] = {
+    ApprovalNeededError: HTTPStatus.CONFLICT,
     NotRunningError: HTTPStatus.CONFLICT,
     ThreadBusyError: HTTPStatus.CONFLICT,
     ThreadNotFoundError: HTTPStatus.NOT_FOUND,

@@ -1,13 +1,14 @@
 """The API below `/api`: threads, their runs, interrupts, and what can be chosen."""
 
+import asyncio
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, Header, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from graph_agent.agent import ReActAgent, new_thread_id
-from graph_agent.errors import ThreadNotFoundError
+from graph_agent.errors import ApprovalNeededError, ConfigError, ThreadNotFoundError
 from graph_agent.events import Done
 from graph_agent.interrupts import InterruptQueue
 from graph_agent.plain_text import cleaned
@@ -17,6 +18,7 @@ from graph_agent.server.bodies import (
     InterruptAccepted,
     InterruptRequest,
     ModelChoice,
+    ResumeRequest,
     RunRequest,
     ThreadCreated,
     ThreadState,
@@ -24,7 +26,7 @@ from graph_agent.server.bodies import (
     shown,
 )
 from graph_agent.server.problems import problem, status_of
-from graph_agent.server.sse import sse_response
+from graph_agent.server.sse import EventStream
 from graph_agent.settings import RunOptions
 from graph_agent.threads import ThreadInfo
 
@@ -53,8 +55,14 @@ def the_runs(request: Request) -> Runs:
     return runs
 
 
+def wants_json(accept: Annotated[str, Header(include_in_schema=False)] = "") -> bool:
+    """Tell whether the client waits for a run's `done` in place of its events."""
+    return "application/json" in accept and "text/event-stream" not in accept
+
+
 Agent = Annotated[ReActAgent, Depends(the_agent)]
 AllRuns = Annotated[Runs, Depends(the_runs)]
+WantsJson = Annotated[bool, Depends(wants_json)]
 
 
 @router.post("/threads", status_code=HTTPStatus.CREATED)
@@ -83,11 +91,10 @@ async def read_thread(thread_id: str, agent: Agent, runs: AllRuns) -> ThreadStat
         messages = (await agent.snapshot(thread_id)).values.get("messages", [])
     except ThreadNotFoundError:
         messages = []
-    run = runs.newest(thread_id)
     return ThreadState(
         thread_id=thread_id,
         title=info.title,
-        running=run is not None and run.running,
+        running=await runs.running(thread_id),
         messages=[seen for message in messages if (seen := shown(message))],
     )
 
@@ -100,19 +107,44 @@ async def read_thread(thread_id: str, agent: Agent, runs: AllRuns) -> ThreadStat
 async def start_run(
     thread_id: str,
     body: RunRequest,
+    request: Request,
     agent: Agent,
     runs: AllRuns,
-    accept: Annotated[str, Header(include_in_schema=False)] = "",
-) -> StreamingResponse | JSONResponse:
+    as_json: WantsJson,
+) -> Response:
     """Ask a question; its events come as Server-Sent Events, or, for JSON, its `done` alone."""
     await _known(agent, thread_id)
     if body.model is not None:
         agent.models.get(body.model)  # An unknown one is the request's fault, not the run's.
     options = RunOptions(model=body.model, response_format=body.response_format)
     run = await runs.start(thread_id, body.message, options=options)
-    if "application/json" in accept and "text/event-stream" not in accept:
-        return await _last(run)
-    return sse_response(run.log)
+    return await _told(run, request, as_json=as_json)
+
+
+@router.post(
+    "/threads/{thread_id}/resume",
+    response_model=None,
+    responses={200: {"model": Done, "description": "The run", "content": EVENT_STREAM}},
+)
+async def resume_run(
+    thread_id: str,
+    request: Request,
+    agent: Agent,
+    runs: AllRuns,
+    as_json: WantsJson,
+    body: ResumeRequest | None = None,
+) -> Response:
+    """Go on with a run that broke off or was cancelled, from its last saved step."""
+    await _known(agent, thread_id)
+    if body is not None and body.decisions:
+        raise ConfigError(f"Thread {thread_id} waits for no decision: there is nothing to decide.")
+    try:
+        run = await runs.resume(thread_id)
+    except ThreadNotFoundError:
+        raise ConfigError(
+            f"Thread {thread_id} has nothing to resume: it was asked nothing."
+        ) from None
+    return await _told(run, request, as_json=as_json)
 
 
 @router.get(
@@ -128,12 +160,12 @@ async def read_events(
 ) -> StreamingResponse:
     """Return the newest run's events again and on, after `Last-Event-ID`."""
     await _known(agent, thread_id)
-    run = runs.newest(thread_id)
-    if run is None:
+    events = await runs.follow(thread_id, last_event_id)
+    if events is None:
         raise HTTPException(
             HTTPStatus.NOT_FOUND, "No events of this thread are kept; read the thread instead."
         )
-    return sse_response(run.log, after=last_event_id)
+    return EventStream(events)
 
 
 @router.post("/threads/{thread_id}/interrupts", status_code=HTTPStatus.ACCEPTED)
@@ -153,10 +185,17 @@ async def recall(thread_id: str, interrupt_id: str, agent: Agent) -> None:
 
 
 @router.post("/threads/{thread_id}/cancel")
-async def cancel(thread_id: str, agent: Agent, runs: AllRuns) -> CancelOutcome:
-    """Stop the run in progress; the thread can go on."""
+async def cancel(thread_id: str, agent: Agent, runs: AllRuns, response: Response) -> CancelOutcome:
+    """Stop the run in progress, in whatever process; the thread can go on.
+
+    The status is 202 where another process was asked and has not stopped it yet.
+    """
     await _known(agent, thread_id)
-    return CancelOutcome(cancelled=await runs.cancel(thread_id))
+    try:
+        return CancelOutcome(cancelled=await runs.cancel(thread_id))
+    except TimeoutError:
+        response.status_code = HTTPStatus.ACCEPTED
+        return CancelOutcome(cancelled=False)
 
 
 @router.get("/models")
@@ -184,12 +223,38 @@ async def _known(agent: ReActAgent, thread_id: str) -> ThreadInfo:
     return info
 
 
-async def _last(run: Run) -> JSONResponse:
-    """Wait for the run's end; an error becomes a problem document."""
-    data: dict[str, Any] = {}
-    async for numbered in run.log.follow():
-        if numbered.event["event"] in {"done", "error"}:
-            data = numbered.event["data"]
+async def _told(run: Run, request: Request, *, as_json: bool) -> Response:
+    """Tell a run to the client that started it, who takes it along where that is set so."""
+    agent: ReActAgent = request.app.state.agent
+    leave = run.cancel if agent.settings.on_disconnect == "cancel" else None
+    if not as_json:
+        return EventStream(run.log.follow(), over=leave)
+    if leave is not None:
+        await _ended_or_left(run, request)
+        await leave()
+    await run.ended.wait()
+    return _outcome(run)
+
+
+async def _ended_or_left(run: Run, request: Request) -> None:
+    """Wait for a run's end, or until its client goes away."""
+    waits = [asyncio.create_task(run.ended.wait()), asyncio.create_task(_left(request))]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+
+
+async def _left(request: Request) -> bool:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    return True
+
+
+def _outcome(run: Run) -> JSONResponse:
+    """Return a run's `done`; an error or a pause becomes a problem document."""
+    data = run.outcome
+    if not data:
+        raise ApprovalNeededError(run.thread_id, run.approvals)
     if "code" in data:
         return problem(status_of(data["code"]), data["message"], data["code"])
     return JSONResponse(cleaned(data))

@@ -70,6 +70,19 @@ class Web:
         frames = text[:-2].split("\n\n")
         return [read_frame(frame) for frame in frames if not frame.startswith(":")]
 
+    async def connect(
+        self, method: str, path: str, body: bytes = b"", accept: str = "*/*"
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Send a request on a connection of its own, whose answer nobody reads yet."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(
+            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        await writer.drain()
+        return reader, writer
+
     async def ask(self, thread: str, message: Any = "Hi") -> list[Sent]:
         """Start a run and read its stream to the end."""
         response = await self.client.post(f"{thread}/runs", json={"message": message})

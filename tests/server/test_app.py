@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 
 from graph_agent import ReActAgent
 from graph_agent.server.app import create_app
@@ -22,6 +23,39 @@ async def test_it_says_that_it_is_up(inside: Inside) -> None:
     response = await (await inside(agent())).client.get("/healthz")
 
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+async def test_runs_and_tokens_are_counted(inside: Inside) -> None:
+    usage = {"input_tokens": 12, "output_tokens": 3, "total_tokens": 15}
+    replies = [AIMessage("One.", usage_metadata=usage), RuntimeError("broken"), "Two."]
+    web = await inside(ReActAgent(ScriptedChatModel(replies=replies), database="memory:"))
+    fresh = (await web.client.get("/metrics")).text
+    for _ in replies:
+        await web.ask(await web.thread())
+
+    response = await web.client.get("/metrics")
+
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert [line for line in fresh.splitlines() if not line.startswith("#")] == [
+        "graph_agent_runs_started_total 0",
+        "graph_agent_runs_in_progress 0",
+    ]
+    assert response.text == (
+        "# HELP graph_agent_runs_started_total Runs that began.\n"
+        "# TYPE graph_agent_runs_started_total counter\n"
+        "graph_agent_runs_started_total 3\n"
+        "# HELP graph_agent_runs_ended_total Runs that ended.\n"
+        "# TYPE graph_agent_runs_ended_total counter\n"
+        'graph_agent_runs_ended_total{stop_reason="error"} 1\n'
+        'graph_agent_runs_ended_total{stop_reason="final"} 2\n'
+        "# HELP graph_agent_runs_in_progress Runs in progress.\n"
+        "# TYPE graph_agent_runs_in_progress gauge\n"
+        "graph_agent_runs_in_progress 0\n"
+        "# HELP graph_agent_tokens_total Tokens of answered runs.\n"
+        "# TYPE graph_agent_tokens_total counter\n"
+        'graph_agent_tokens_total{kind="input"} 12\n'
+        'graph_agent_tokens_total{kind="output"} 3\n'
+    )
 
 
 async def test_the_page_and_its_parts_are_served(inside: Inside) -> None:
@@ -97,16 +131,23 @@ def test_openapi_tells_of_every_route_and_error() -> None:
     }
 
     assert sorted(operations) == [
+        "DELETE /api/threads/{thread_id}",
         "DELETE /api/threads/{thread_id}/interrupts/{interrupt_id}",
         "GET /api/models",
         "GET /api/threads",
         "GET /api/threads/{thread_id}",
         "GET /api/threads/{thread_id}/events",
+        "GET /api/threads/{thread_id}/export",
+        "GET /api/threads/{thread_id}/history",
         "GET /api/tools",
         "GET /healthz",
+        "GET /metrics",
+        "PATCH /api/threads/{thread_id}",
         "POST /api/threads",
         "POST /api/threads/{thread_id}/cancel",
+        "POST /api/threads/{thread_id}/fork",
         "POST /api/threads/{thread_id}/interrupts",
+        "POST /api/threads/{thread_id}/resume",
         "POST /api/threads/{thread_id}/runs",
     ]
     for name, operation in operations.items():

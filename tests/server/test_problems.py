@@ -24,6 +24,7 @@ JSON = {"Accept": "application/json"}
         ("GET", "/api/threads/none", None, 404, "not_found", "There is no thread none."),
         ("GET", "/api/threads/none/events", None, 404, "not_found", "There is no thread none."),
         ("POST", "/api/threads/none/cancel", None, 404, "not_found", "There is no thread none."),
+        ("POST", "/api/threads/none/resume", None, 404, "not_found", "There is no thread none."),
         (
             *("POST", "/api/threads/none/runs", {"message": "Hi"}),
             *(404, "not_found", "There is no thread none."),

@@ -8,7 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from graph_agent import ReActAgent
-from graph_agent.testing import Gate, Held, ScriptedChatModel, check_events
+from graph_agent.runs import Runs
+from graph_agent.testing import Gate, Held, HttpError, ScriptedChatModel, check_events
 
 pytestmark = pytest.mark.anyio
 
@@ -125,13 +126,7 @@ async def test_a_run_outlives_its_client(serve: Serve, set_stage: SetStage, spee
     stage = set_stage([Held(gate, speech.final("Still here."))])
     web = await serve(stage.agent)
     thread = await web.thread()
-    body = b'{"message":"Hi"}'
-    reader, writer = await asyncio.open_connection("127.0.0.1", web.port)
-    writer.write(
-        f"POST {thread}/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n".encode()
-        + body
-    )
+    reader, writer = await web.connect("POST", f"{thread}/runs", b'{"message":"Hi"}')
     seen = await reader.readuntil(b'"status":"start"')
     await gate.reached()
     writer.transport.abort()
@@ -276,6 +271,21 @@ async def test_a_run_is_cancelled_and_the_thread_goes_on(
     assert stage.endpoint.rejected == []
 
 
+async def test_a_cancel_that_takes_too_long_elsewhere_is_told(inside: Serve) -> None:
+    class Stuck(Runs):
+        async def cancel(self, thread_id: str) -> bool:
+            raise TimeoutError
+
+    agent = scripted()
+    web = await inside(agent)
+    thread = await web.thread()
+    web.app.state.runs = Stuck(agent)
+
+    response = await web.client.post(f"{thread}/cancel")
+
+    assert (response.status_code, response.json()) == (202, {"cancelled": False})
+
+
 async def test_a_cancelled_run_is_a_conflict_where_json_was_asked_for(
     serve: Serve, set_stage: SetStage, speech: Any
 ) -> None:
@@ -292,6 +302,73 @@ async def test_a_cancelled_run_is_a_conflict_where_json_was_asked_for(
 
     response = await run
     assert (response.status_code, response.json()["code"]) == (409, "cancelled")
+
+
+async def test_a_cancelled_run_is_resumed(serve: Serve, set_stage: SetStage, speech: Any) -> None:
+    first, second = Gate(), Gate()
+    script = [Held(first, speech.final("never")), Held(second, speech.final("Resumed."))]
+    web = await serve(set_stage(script).agent)
+    thread = await web.thread()
+    asking = asyncio.ensure_future(web.ask(thread))
+    await first.reached()
+    busy = await web.client.post(f"{thread}/resume")
+    await web.client.post(f"{thread}/cancel")
+    first.open()
+    before = await asking
+
+    resuming = asyncio.ensure_future(web.client.post(f"{thread}/resume", json={}))
+    await second.reached()
+    following = asyncio.ensure_future(web.follow(thread))
+    second.open()
+    events = web.read((await resuming).text)
+
+    assert (busy.status_code, busy.json()["code"]) == (409, "busy")
+    check_events([event.wire for event in events], resumed=True)
+    assert events[-2].data["answer"] == "Resumed."
+    assert events[0].id > before[-1].id
+    assert await following == events
+    shown = (await web.client.get(thread)).json()["messages"]
+    assert [message["content"] for message in shown] == ["Hi", "Resumed."]
+
+
+async def test_a_resumed_run_can_be_waited_for_in_json(
+    serve: Serve, set_stage: SetStage, speech: Any
+) -> None:
+    failure = HttpError(status=500)
+    web = await serve(set_stage([failure, speech.final("Resumed.")]).agent)
+    thread = await web.thread()
+    failed = await web.ask(thread)
+
+    response = await web.client.post(f"{thread}/resume", headers=JSON)
+
+    assert failed[-2].event == "error"
+    assert (response.status_code, response.json()["answer"]) == (200, "Resumed.")
+    assert (await web.follow(thread))[-2].data == response.json()
+
+
+@pytest.mark.parametrize(
+    ("asked", "body", "detail"),
+    [
+        pytest.param(False, None, "has nothing to resume: it was asked nothing", id="unused"),
+        pytest.param(True, None, "has nothing to resume: its last run ended", id="ended"),
+        pytest.param(True, {"decisions": {}}, "has nothing to resume", id="no decision"),
+        pytest.param(
+            *(True, {"decisions": {"c1": "allow"}}, "there is nothing to decide"), id="a decision"
+        ),
+    ],
+)
+async def test_where_there_is_nothing_to_resume_that_is_told(
+    inside: Serve, asked: bool, body: Any, detail: str
+) -> None:
+    web = await inside(scripted("Hello!"))
+    thread = await web.thread()
+    events = await web.ask(thread) if asked else []
+
+    response = await web.client.post(f"{thread}/resume", json=body)
+
+    assert (response.status_code, response.json()["code"]) == (400, "config")
+    assert detail in response.json()["detail"]
+    assert not asked or await web.follow(thread) == events
 
 
 async def test_what_can_be_chosen_is_listed(

@@ -1,16 +1,18 @@
 """The stream on the wire: frames, heartbeats, and text of every kind."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
 
 from graph_agent import ReActAgent
+from graph_agent.backends import memory_backend
 from graph_agent.event_log import EventLog
-from graph_agent.events import AnswerDelta, End
-from graph_agent.server.sse import sse_response
+from graph_agent.events import AnswerDelta, End, ThinkingStart
+from graph_agent.server.sse import frames
+from graph_agent.stored_log import StoredLog, numbered_from, telling
 from graph_agent.testing import ScriptedChatModel, check_events
 
 pytestmark = pytest.mark.anyio
@@ -19,8 +21,8 @@ Serve = Callable[..., Awaitable[Any]]
 TEXT = "안녕 🙂\n\n# Title\r\n\tdata: no field\n: no comment\u2028end\ufeff"
 
 
-def pieces(log: EventLog, *, after: int = 0, heartbeat: float = 60.0) -> Any:
-    return aiter(sse_response(log, after=after, heartbeat=heartbeat).body_iterator)
+def pieces(log: EventLog, *, heartbeat: float = 60.0) -> AsyncGenerator[bytes]:
+    return frames(log.follow(), heartbeat)
 
 
 async def test_an_event_is_one_frame_with_its_number() -> None:
@@ -37,7 +39,7 @@ async def test_an_event_is_one_frame_with_its_number() -> None:
 
 
 async def test_comments_keep_a_silent_stream_alive_and_take_no_number() -> None:
-    log = EventLog()
+    log = EventLog(first_id=1)
     stream = pieces(log, heartbeat=0.01)
 
     first, second = await anext(stream), await anext(stream)
@@ -50,6 +52,27 @@ async def test_comments_keep_a_silent_stream_alive_and_take_no_number() -> None:
     assert b"id: 1\n" in third
     assert b"at last" in third
     assert [b"id: 2\n" in frame for frame in rest] == [True]
+
+
+async def test_comments_keep_the_stream_of_a_silent_run_of_another_process_alive() -> None:
+    backend = memory_backend()
+    number = await backend.events.begin("t")
+    events = numbered_from(number, [ThinkingStart(iteration=1).wire()])
+    async with backend.leases.hold(telling("t")):
+        await backend.events.append("t", number, events)
+        run = await backend.events.run("t")
+        assert run is not None
+        stream = frames(StoredLog(backend, "t", run).follow(), 0.01)
+
+        first, second, third = [await anext(stream) for _ in range(3)]
+        await backend.events.append("t", number, numbered_from(number + 1, [End().wire()]))
+        rest = [frame async for frame in stream]
+
+    assert f"id: {number}\n".encode() in first
+    assert second == third == b": still here\n\n"
+    assert [frame for frame in rest if not frame.startswith(b":")] == [
+        f"event: end\ndata: {{}}\nid: {number + 1}\n\n".encode()
+    ]
 
 
 async def test_a_reader_that_leaves_leaves_nothing_behind() -> None:
