@@ -127,11 +127,22 @@ def in_a_table(name: str) -> bool:
 def section(name: str) -> str:
     """Describe a public name by its signatures and docstrings, as they stand in the code."""
     thing = getattr(graph_agent, name)
+    parts = [part for kind in (thing, *parents(thing)) for part in heads(kind)]
+    return f"### `{name}`\n\n" + fenced("\n\n".join(parts), "python")
+
+
+def parents(thing: Any) -> list[type]:
+    """List the classes of ours that a class takes methods from."""
+    above = thing.__mro__[1:] if inspect.isclass(thing) else ()
+    return [kind for kind in above if kind.__module__.startswith("graph_agent.")]
+
+
+def heads(thing: Any) -> list[str]:
+    """Describe a class with its public methods, or a function."""
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(thing))).body
     assert isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
     methods = public_methods(node) if isinstance(node, ast.ClassDef) else []
-    parts = [head(thing, node), *(head(thing, method) for method in methods)]
-    return f"### `{name}`\n\n" + fenced("\n\n".join(parts), "python")
+    return [head(thing, node), *(head(thing, method) for method in methods)]
 
 
 def public_methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import Command, Interrupt, StateSnapshot
 
 from graph_agent.errors import ApprovalNeededError, ConfigError
 from graph_agent.hooks import decision
@@ -13,9 +13,16 @@ Decisions: TypeAlias = str | Mapping[str, Any]
 
 
 def waiting_calls(snapshot: StateSnapshot) -> list[dict[str, Any]]:
-    """List the calls that wait: `interrupt_id`, `call_id`, `tool_name`, `tool_args` of each."""
-    asked = [each.value for each in snapshot.interrupts if isinstance(each.value, dict)]
-    return [call for value in asked for call in value.get("approvals", [])]
+    """List what waits: `interrupt_id`, `call_id`, `tool_name` and `tool_args` of each call.
+
+    Of a tool that calls LangGraph's `interrupt` by itself, only what it gave is known.
+    """
+    return [call for each in snapshot.interrupts for call in _calls(each)]
+
+
+def _calls(each: Interrupt) -> list[dict[str, Any]]:
+    asked = each.value.get("approvals") if isinstance(each.value, dict) else None
+    return asked if isinstance(asked, list) else [{"interrupt_id": each.id, "value": each.value}]
 
 
 def decided(thread_id: str, snapshot: StateSnapshot, decisions: Decisions | None) -> Command[str]:
@@ -28,6 +35,9 @@ def decided(thread_id: str, snapshot: StateSnapshot, decisions: Decisions | None
     calls = waiting_calls(snapshot)
     if decisions is None:
         raise ApprovalNeededError(thread_id, calls)
+    if not all("call_id" in call for call in calls):
+        # A tool asked by itself, and knows what to make of the answer.
+        return Command(resume={each.id: decisions for each in snapshot.interrupts})
     if isinstance(decisions, str):
         decisions = {call["interrupt_id"]: decisions for call in calls}
     given = _by_id(decisions, calls)

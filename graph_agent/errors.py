@@ -107,7 +107,7 @@ class ApprovalNeededError(GraphAgentError):
     code = "approval_needed"
 
     def __init__(self, thread_id: str, approvals: list[dict[str, Any]]) -> None:
-        names = ", ".join(f"`{each['tool_name']}`" for each in approvals)
+        names = ", ".join(f"`{each.get('tool_name', 'a tool')}`" for each in approvals)
         super().__init__(
             f"The run on thread {thread_id} waits for a decision about {names}. Resume it with "
             '`decisions`, by `interrupt_id`: "allow", "deny", {"deny": why} or {"args": {…}}.'

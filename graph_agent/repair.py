@@ -20,6 +20,8 @@ async def repair(graph: AgentGraph, thread_id: str) -> None:
     calls this holds the thread's lease, and asks a new question next: to go on with the run that
     broke off, leave the thread as it is.
     """
+    if await _is_well_formed(graph, thread_id):
+        return
     snapshot = await graph.aget_state(config_for(thread_id))
     steps = []
     if is_half_saved(snapshot):
@@ -30,6 +32,15 @@ async def repair(graph: AgentGraph, thread_id: str) -> None:
         steps.append([StateUpdate(dict(update), "select_tools")])
     if steps:
         await graph.abulk_update_state(config_for(thread_id), steps)
+
+
+async def _is_well_formed(graph: AgentGraph, thread_id: str) -> bool:
+    """Tell whether a thread is new, or its last run ended, without reading its messages."""
+    saved = await saver_of(graph).aget_tuple(config_for(thread_id))
+    if saved is None:
+        return True
+    ended = saved.checkpoint["channel_values"].get("stop_reason") is not None
+    return ended and not saved.pending_writes
 
 
 def is_half_saved(snapshot: StateSnapshot) -> bool:

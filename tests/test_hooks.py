@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.messages.tool import tool_call
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from graph_agent import (
     ApprovalNeededError,
@@ -352,3 +352,27 @@ async def test_a_result_is_withheld_where_its_hook_fails(
 )
 def test_a_decision_is_read(value: Any, expected: Any) -> None:
     assert decision(value) == expected
+
+
+async def test_a_tool_may_ask_by_itself(speech: Any) -> None:
+    def pay() -> str:
+        """Pay."""
+        return f"paid {interrupt({'how much?': True})}"
+
+    wire = speech.calls(("pay", {}))
+    with StrictEndpoint([wire, speech.final("Paid.")]) as endpoint:
+        models = ModelRegistry({"m": ModelSpec(model="m", base_url=endpoint.base_url)})
+        native = speech.mode == "native"
+        async with ReActAgent(
+            "m",
+            [pay],
+            models=models,
+            database="memory:",
+            use_native_tools=native,
+            synthesis="never",
+        ) as agent:
+            with pytest.raises(ApprovalNeededError, match="a decision about `a tool`"):
+                await agent.run("Pay", thread_id="t")
+            result = await agent.resume("t", decisions={"amount": 3})
+
+    assert [step.observation for step in result.steps] == ["paid {'amount': 3}"]

@@ -185,11 +185,11 @@ async def test_a_question_may_take_the_place_of_a_decision(
     for ask in (stage.agent.run("Pay.", thread_id="t"), stage.agent.resume("t")):
         with pytest.raises(ApprovalNeededError, match="a decision about `pay`"):
             await ask
-    paused = [event async for event in stage.agent.stream_resume("t")]
+    with pytest.raises(ApprovalNeededError):
+        await anext(stage.agent.stream_resume("t"))
 
     result = await stage.agent.run("Wait, do not.", thread_id="t")
 
-    assert [event["event"] for event in paused] == ["step", "end"]
     assert told(result.messages)[1:3] == [("tool", "seen"), ("tool", CALL_CANCELLED)]
     assert (result.answer, ran, stage.endpoint.rejected) == ("Not paid.", ["look"], [])
 
