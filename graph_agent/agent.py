@@ -162,8 +162,7 @@ class ReActAgent(KeptThreads):
             NotRunningError: No run is in progress, in this process or another of the database.
             ConfigError: The message is empty.
         """
-        backend, _ = await self._opened.get()
-        return await backend.add_to_run(thread_id, content)
+        return await (await self.backend()).add_to_run(thread_id, content)
 
     async def resume(
         self,

@@ -4,16 +4,18 @@ import importlib
 import os
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from graph_agent.agent import ReActAgent
+from graph_agent.asking import asking, matching
 from graph_agent.bridge import run_sync
 from graph_agent.deps import Deps
 from graph_agent.errors import ConfigError
+from graph_agent.hooks import Hooks
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.models.spec import ModelSpec
 from graph_agent.settings import Settings, describe
@@ -33,6 +35,19 @@ class ToolsConfig(BaseModel):
     """Names of shipped tools, and `module:name` of your own."""
     root: str = "."
     """The folder below which files are searched and read."""
+    ask: list[str] = []
+    """Shell patterns: a person decides about each call of a tool whose name matches one."""
+
+
+class HooksConfig(BaseModel):
+    """The `[hooks]` table: functions of your own, as `module:name`; see `graph_agent.hooks`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pre_tool_use: str | None = None
+    """Allows, denies or changes a call before it runs, or asks a person."""
+    post_tool_use: str | None = None
+    """Changes what the model reads of a result."""
 
 
 class McpConfig(BaseModel):
@@ -56,6 +71,7 @@ class FileConfig(BaseModel):
     agent: dict[str, Any] = {}
     """Settings by their names."""
     tools: ToolsConfig = ToolsConfig()
+    hooks: HooksConfig = HooksConfig()
     mcp: McpConfig = McpConfig()
 
 
@@ -89,22 +105,25 @@ class Config:
         """Put together what the nodes need, with the model of that name or the one set up.
 
         Raises:
-            ConfigError: There is no such model, or no model at all.
+            ConfigError: There is no such model, or no model at all; or a hook or
+                a pattern of tools to ask about is wrong.
         """
-        fast = self.file.fast_model
+        fast, tools = self.file.fast_model, ToolRegistry(self.tools())
         return Deps(
             model=self.models.get(model),
-            tools=ToolRegistry(self.tools()),
+            tools=tools,
             settings=self.settings,
             models=self.models,
             fast_model=self.models.get(fast) if fast else None,
+            hooks=self._hooks(tools.names()),
         )
 
     def agent(self, model: str | None = None) -> ReActAgent:
         """Make the agent, with the model of that name or the one that was set up.
 
         Raises:
-            ConfigError: There is no such model, or no model at all.
+            ConfigError: There is no such model, or no model at all; or a hook or
+                a pattern of tools to ask about is wrong.
         """
         deps = self.deps(model)
         return ReActAgent(
@@ -112,7 +131,19 @@ class Config:
             deps.tools,
             models=self.models,
             fast_model=deps.fast_model,
+            pre_tool_use=deps.hooks.pre_tool_use,
+            post_tool_use=deps.hooks.post_tool_use,
             **self.settings.model_dump(),
+        )
+
+    def _hooks(self, tools: Collection[str]) -> Hooks:
+        """Import the hooks that the file names, and ask a person where it says so."""
+        named = self.file.hooks
+        before = None if named.pre_tool_use is None else named_hook(named.pre_tool_use)
+        after = None if named.post_tool_use is None else named_hook(named.post_tool_use)
+        return Hooks(
+            pre_tool_use=asking(matching(self.file.tools.ask, tools), before),
+            post_tool_use=after,
         )
 
 
@@ -148,18 +179,36 @@ def named_tool(name: str, root: Path) -> Tool:
     """
     if name in BUILTIN:
         return BUILTIN[name](root)
-    module, _, attribute = name.partition(":")
-    if not attribute:
+    if ":" not in name:
         known = ", ".join(BUILTIN)
         raise ConfigError(f"There is no tool `{name}`. Shipped: {known}; yours: `module:name`.")
-    # The terminal's entry point does not look into the working folder, where such tools are kept.
+    tool: Tool = _imported(name, "tool")
+    return tool
+
+
+def named_hook(name: str) -> Callable[..., Any]:
+    """Import a hook by `module:name`.
+
+    Raises:
+        ConfigError: There is no such function.
+    """
+    hook: Callable[..., Any] = _imported(name, "hook")
+    if not callable(hook):
+        raise ConfigError(f"The hook `{name}` is no function, but {hook!r}.")
+    return hook
+
+
+def _imported(name: str, kind: str) -> Any:
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        raise ConfigError(f"The {kind} `{name}` is not written as `module:name`.")
+    # The terminal's entry point does not look into the working folder, where such code is kept.
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
-        tool: Tool = getattr(importlib.import_module(module), attribute)
+        return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"The tool `{name}` cannot be imported: {error}.") from error
-    return tool
+        raise ConfigError(f"The {kind} `{name}` cannot be imported: {error}.") from error
 
 
 def _read(path: Path) -> FileConfig:

@@ -45,10 +45,14 @@ class KeptThreads:
         """Return a thread's line on the list, if there is such a thread."""
         return await ThreadList(await self.store()).get(thread_id)
 
+    async def backend(self) -> Backend:
+        """Return all that is stored for threads: checkpoints, store, events, leases."""
+        backend, _ = await self._opened.get()
+        return backend
+
     async def store(self) -> BaseStore:
         """Return where interrupts and the list of threads are kept."""
-        backend, _ = await self._opened.get()
-        return backend.store
+        return (await self.backend()).store
 
     async def threads(self, limit: int = 50, offset: int = 0) -> list[ThreadInfo]:
         """List threads, the one used last first."""
@@ -185,5 +189,5 @@ class KeptThreads:
         """Tell whether a thread is listed, or anything is saved of it."""
         if await self.thread(thread_id):
             return True
-        backend, _ = await self._opened.get()
+        backend = await self.backend()
         return await backend.checkpointer.aget_tuple(config_for(thread_id)) is not None

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, aclosing
 from functools import partial
 
 from graph_agent.agent import ReActAgent
+from graph_agent.approvals import Decisions
 from graph_agent.backends import Backend
 from graph_agent.backends.events import Numbered
 from graph_agent.cancelling import CancelWatch, cancel_elsewhere
@@ -50,21 +51,29 @@ class Runs:
         events = self._agent.stream(message, thread_id=thread_id, options=options)
         return await self._begin(thread_id, events)
 
-    async def resume(self, thread_id: str, *, options: RunOptions | None = None) -> Run:
+    async def resume(
+        self,
+        thread_id: str,
+        *,
+        decisions: Decisions | None = None,
+        options: RunOptions | None = None,
+    ) -> Run:
         """Go on with a thread's unfinished run, and return once that has begun.
 
         Raises:
             ThreadNotFoundError: There is no such thread.
-            ConfigError: Its last run is finished.
+            ConfigError: Its last run is finished, or a decision is none.
+            ApprovalNeededError: A decision is missing.
             ThreadBusyError: A run is in progress on the thread, here or in another process.
         """
-        return await self._begin(thread_id, self._agent.stream_resume(thread_id, options=options))
+        events = self._agent.stream_resume(thread_id, decisions=decisions, options=options)
+        return await self._begin(thread_id, events)
 
     async def running(self, thread_id: str) -> bool:
         """Tell whether a run is in progress on the thread, in whatever process."""
         if thread_id in self._running:
             return True
-        return await (await self._backend()).leases.held(thread_id)
+        return await (await self._agent.backend()).leases.held(thread_id)
 
     async def follow(self, thread_id: str, after: int = 0) -> AsyncGenerator[Numbered] | None:
         """Return the events of the thread's newest run numbered above `after`, until its end.
@@ -75,7 +84,7 @@ class Runs:
         run = self._running.get(thread_id)
         if run is not None and run.begun.is_set():
             return run.log.follow(after)
-        backend = await self._backend()
+        backend = await self._agent.backend()
         stored = await backend.events.run(thread_id)
         return StoredLog(backend, thread_id, stored).follow(after) if stored else None
 
@@ -87,7 +96,7 @@ class Runs:
         """
         run = self._running.get(thread_id)
         if run is None:
-            return await cancel_elsewhere(await self._backend(), thread_id)
+            return await cancel_elsewhere(await self._agent.backend(), thread_id)
         await run.cancel()
         return True
 
@@ -99,10 +108,6 @@ class Runs:
     def in_progress(self) -> int:
         """How many runs of this process are in progress."""
         return len(self._running)
-
-    async def _backend(self) -> Backend:
-        backend, _ = await self._agent._opened.get()
-        return backend
 
     async def _begin(self, thread_id: str, events: Events) -> Run:
         if thread_id in self._running:
@@ -121,7 +126,7 @@ class Runs:
     async def _tell(self, run: Run, events: Events, held: AsyncExitStack) -> None:
         """Tell a run's events, but for the last ones."""
         async with aclosing(events):
-            backend = await self._backend()
+            backend = await self._agent.backend()
             self._look_for_cancels(backend)
             await _hold(backend, run.thread_id, held)
             async for event in events:

@@ -3,15 +3,17 @@
 import asyncio
 import sqlite3
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import aiosqlite
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graph_agent.backends.backend import Backend, stop_store
+from graph_agent.backends.grouped_saver import GroupedSqliteSaver
+from graph_agent.backends.grouped_writes import GroupedWrites
 from graph_agent.backends.leases import FileLeases
 from graph_agent.backends.sqlite_events import SqliteEvents
-from graph_agent.backends.sqlite_statements import BUSY_TIMEOUT
+from graph_agent.backends.sqlite_statements import BUSY_TIMEOUT, connect
 from graph_agent.backends.sqlite_store import SharedSqliteStore
 from graph_agent.errors import ConfigError
 
@@ -40,7 +42,11 @@ async def open_sqlite(file: str) -> Backend:
             leases = FileLeases(path.with_name(f"{path.name}-leases"))
             # Two processes may start at once, and both find no tables.
             async with leases.turn("setup"):
-                saver = AsyncSqliteSaver(await _connect(path, opened))
+                # The first connection makes the write-ahead log, which takes the file for itself.
+                connection = await _connect(path, opened)
+                writes = GroupedWrites(partial(connect, path))
+                opened.push_async_callback(writes.close)
+                saver = GroupedSqliteSaver(connection, writes)
                 store = SharedSqliteStore(await _connect(path, opened))
                 opened.push_async_callback(stop_store, store)
                 await saver.setup()

@@ -11,8 +11,8 @@ from graph_agent.cli.options import Config, Database, Json, Model, Thread, Threa
 from graph_agent.cli.threads_app import threads_app
 
 EPILOG = (
-    "Exit codes: 0 final answer, 2 usage or configuration, 3 stopped by a limit, "
-    "4 the model's endpoint failed, 130 cancelled."
+    "Exit codes: 0 final answer, 2 usage or configuration, 3 stopped by a limit or waiting for a "
+    "person's decision, 4 the model's endpoint failed, 130 cancelled."
 )
 
 app = typer.Typer(
@@ -89,13 +89,28 @@ def serve(
 @app.command()
 def resume(
     thread: ThreadId,
+    allow: Annotated[
+        bool | None,
+        typer.Option("--allow/--deny", help="Decide about all tool calls that wait for a person."),
+    ] = None,
+    decide: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID=allow", help="Decide about one call: ID=allow, ID=deny or ID=deny:WHY."
+        ),
+    ] = None,
     model: Model = None,
     config: Config = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
-    """Go on with a run that was cancelled or broke off."""
-    run_command(lambda commands: commands.resume(thread, json=json), config, database, model)
+    """Go on with a run that was cancelled, broke off, or waits for a person."""
+    run_command(
+        lambda commands: commands.resume(thread, allow=allow, decide=decide or [], json=json),
+        config,
+        database,
+        model,
+    )
 
 
 @app.command()

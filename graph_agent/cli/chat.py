@@ -9,11 +9,12 @@ from importlib import import_module
 import typer
 
 from graph_agent.agent import ReActAgent
+from graph_agent.cli.conversation import Conversation
 from graph_agent.cli.exit_codes import ExitCode
-from graph_agent.cli.follow import follow
+from graph_agent.cli.follow import Events, follow
 from graph_agent.cli.safe_text import one_line
 from graph_agent.cli.typed_lines import typed_lines
-from graph_agent.cli.views import Views
+from graph_agent.cli.views import View, Views
 
 PROMPT = "> "
 GREETING = (
@@ -31,25 +32,28 @@ class Chat:
         self._thread_id = thread_id
 
     def run(self) -> ExitCode:
-        """Talk until the input ends; from a pipe, the first question that fails ends it too."""
+        """Talk until the input ends; from a pipe, a question that fails or waits ends it too."""
         for question in _typed() if self._greet() else _piped():
             with Views() as views:
-                code = self._runner.run(self._turn(question, views))
-            if code not in (ExitCode.OK, ExitCode.LIMIT) and not sys.stdin.isatty():
+                turn = Conversation(
+                    self._agent, self._runner, self._thread_id, views, follow=self._listen
+                )
+                code = turn.ask(question)
+            ended = code in (ExitCode.OK, ExitCode.STOPPED) and not turn.waits
+            if not ended and not sys.stdin.isatty():
                 return code
         return ExitCode.OK
 
-    async def _turn(self, question: str, views: Views) -> ExitCode:
-        """Run one question; lines typed meanwhile are added to the run."""
+    async def _listen(self, events: Events, view: View, thread_id: str) -> ExitCode | None:
+        """Follow a run; lines typed meanwhile are added to it."""
         queued: list[asyncio.Task[object]] = []
 
         def interrupt(text: str) -> None:
-            adding = self._agent.interrupt(self._thread_id, text)
+            adding = self._agent.interrupt(thread_id, text)
             queued.append(asyncio.create_task(adding))
 
         with typed_lines(interrupt):
-            events = self._agent.stream(question, thread_id=self._thread_id)
-            code = await follow(events, views, self._thread_id)
+            code = await follow(events, view, thread_id)
         await asyncio.gather(*queued)
         return code
 

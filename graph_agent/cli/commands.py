@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -12,8 +12,10 @@ import typer
 
 from graph_agent.agent import ReActAgent, new_thread_id
 from graph_agent.cli.chat import Chat
+from graph_agent.cli.conversation import Conversation
+from graph_agent.cli.decisions import read_decisions
 from graph_agent.cli.exit_codes import ExitCode
-from graph_agent.cli.follow import agent_loop, follow
+from graph_agent.cli.follow import agent_loop
 from graph_agent.cli.lists import print_history, print_json, print_models, print_threads
 from graph_agent.cli.safe_text import clean, json_line, one_line
 from graph_agent.cli.storage import list_threads, opened_threads, queue_interrupt
@@ -43,14 +45,17 @@ class Commands:
             text, agent = _text(question), self._agent()
             thread_id = thread_id or new_thread_id()
             with agent_loop(agent) as runner:
-                return runner.run(follow(agent.stream(text, thread_id=thread_id), views, thread_id))
+                return Conversation(agent, runner, thread_id, views).ask(text)
 
-    def resume(self, thread_id: str, *, json: bool) -> int:
-        """Go on with an unfinished run."""
+    def resume(
+        self, thread_id: str, *, allow: bool | None, decide: Sequence[str], json: bool
+    ) -> int:
+        """Go on with an unfinished run, by decisions about all calls that wait or about each."""
         with Views(json=json) as views:
-            agent = self._agent()
+            each, agent = read_decisions(decide), self._agent()
+            everything = None if allow is None else "allow" if allow else "deny"
             with agent_loop(agent) as runner:
-                return runner.run(follow(agent.stream_resume(thread_id), views, thread_id))
+                return Conversation(agent, runner, thread_id, views).resume(everything, each)
 
     def chat(self, thread_id: str | None) -> int:
         """Ask one question after another."""

@@ -3,6 +3,7 @@
 from enum import IntEnum
 
 from graph_agent.errors import (
+    ApprovalNeededError,
     ConfigError,
     ContextOverflowError,
     ModelError,
@@ -24,8 +25,8 @@ class ExitCode(IntEnum):
     """A fault of this program."""
     USAGE = 2
     """The call or the configuration is wrong."""
-    LIMIT = 3
-    """A limit stopped the run; there is an answer."""
+    STOPPED = 3
+    """A limit stopped the run, and there is an answer; or it waits until a person decides."""
     MODEL = 4
     """The model's endpoint failed."""
     CANCELLED = 130
@@ -34,6 +35,7 @@ class ExitCode(IntEnum):
 
 _OF_ERROR = {
     "cancelled": ExitCode.CANCELLED,
+    ApprovalNeededError.code: ExitCode.STOPPED,
     **{
         kind.code: ExitCode.MODEL
         for kind in (
@@ -63,4 +65,4 @@ def exit_code_of_error(code: str) -> ExitCode:
 
 def exit_code_of_stop(stop_reason: str) -> ExitCode:
     """Return the exit code for the `stop_reason` of a `done` event."""
-    return _OF_STOP.get(stop_reason, ExitCode.LIMIT)
+    return _OF_STOP.get(stop_reason, ExitCode.STOPPED)

@@ -16,6 +16,8 @@ from graph_agent.event_log import closing_events
 from graph_agent.events import End, WireEvent
 from graph_agent.runs import CANCELLED
 
+Events = AsyncGenerator[WireEvent]
+
 
 @contextmanager
 def agent_loop(agent: ReActAgent) -> Iterator[asyncio.Runner]:
@@ -30,13 +32,16 @@ def agent_loop(agent: ReActAgent) -> Iterator[asyncio.Runner]:
             runner.run(agent.aclose())
 
 
-async def follow(events: AsyncGenerator[WireEvent], view: View, thread_id: str) -> ExitCode:
+async def follow(events: Events, view: View, thread_id: str) -> ExitCode | None:
     """Show a run's events and return its exit code; being cancelled is one way to end.
+
+    Returns:
+        The exit code; None where the run has paused until a person decides.
 
     Raises:
         GraphAgentError: The run could not begin.
     """
-    code = ExitCode.INTERNAL
+    code = None
     async with aclosing(_closed(events)) as told:
         async for event in told:
             view.show(event)
@@ -48,7 +53,7 @@ async def follow(events: AsyncGenerator[WireEvent], view: View, thread_id: str) 
     return code
 
 
-async def _closed(events: AsyncGenerator[WireEvent]) -> AsyncGenerator[WireEvent]:
+async def _closed(events: Events) -> Events:
     """Yield the events, and where the run is cancelled the ends that are missing."""
     told: list[WireEvent] = []
     try:

@@ -29,10 +29,9 @@ class LiveView:
         self._answers = answers
         self._answer = ""
         self._calls: dict[str, Text] = {}
-        self._live = Live(console=console, transient=True, refresh_per_second=REFRESHES)
+        self._live = self._new_live()
 
     def __enter__(self) -> Self:
-        self._live.start()
         return self
 
     def __exit__(
@@ -61,7 +60,8 @@ class LiveView:
             case "done":
                 self._live.stop()
                 self._leave(footer(data))
-            case "error":
+            case "error" | "end":
+                # After the end of a run that waits for a person, a question may be shown.
                 self._live.stop()
 
     def _show_step(self, data: dict[str, Any]) -> None:
@@ -89,10 +89,20 @@ class LiveView:
         else:
             self._answer = self._answer + data["content"] if status == "delta" else ""
             # Drawn at the next refresh: pieces come faster than Markdown is worth drawing.
-            self._live.update(Tail(self._answer))
+            self._moving().update(Tail(self._answer))
 
     def _move(self, renderable: RenderableType) -> None:
-        self._live.update(renderable, refresh=True)
+        self._moving().update(renderable, refresh=True)
+
+    def _moving(self) -> Live:
+        """Return the part that moves; a stopped one remembers where it was, so a new one begins."""
+        if not self._live.is_started:
+            self._live = self._new_live()
+            self._live.start()
+        return self._live
+
+    def _new_live(self) -> Live:
+        return Live(console=self._console, transient=True, refresh_per_second=REFRESHES)
 
     def _leave(self, renderable: RenderableType) -> None:
         self._console.print(renderable, markup=False, highlight=False)

@@ -1,7 +1,7 @@
 """How the pieces of a run look on a terminal."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,18 @@ def call_line(data: dict[str, Any], *, width: int) -> Text:
         return Text.assemble(("✓ ", "green"), label, seconds)
     reason = _shortened(data["observation"], width - INDENT)
     return Text.assemble(("✗ ", "red"), label, seconds, "\n", " " * INDENT, (reason, "dim"))
+
+
+def waiting_call(call: Mapping[str, Any]) -> Text:
+    """Show a call that waits for a person, with all of its arguments, for they are decided about.
+
+    Args:
+        call: One of `waiting_calls`.
+    """
+    name = one_line(call.get("tool_name", "a tool"))
+    told = call["tool_args"] if "tool_args" in call else call["value"]
+    shown = json.dumps(told, ensure_ascii=False, indent=INDENT, default=str)
+    return Text.assemble(("⏸ ", "yellow"), (name, "bold"), " waits:\n", clean(shown))
 
 
 def footer(data: dict[str, Any]) -> Text:

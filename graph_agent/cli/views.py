@@ -8,6 +8,7 @@ from typing import Protocol, Self
 import typer
 from rich.console import Console
 
+from graph_agent.cli.person import Person
 from graph_agent.cli.progress import LiveView
 from graph_agent.cli.safe_text import clean, json_line
 from graph_agent.errors import GraphAgentError
@@ -76,6 +77,14 @@ class Views:
         """Show an event in each of them."""
         for view in self._views:
             view.show(event)
+
+    @property
+    def person(self) -> Person | None:
+        """Who can be asked something here, if there is somebody."""
+        screens = sys.stdout.isatty(), sys.stderr.isatty()
+        if self._json or not sys.stdin.isatty() or not any(screens):
+            return None
+        return Person(Console(stderr=not screens[0]))
 
     def __enter__(self) -> Self:
         if sys.stdout.isatty() and not self._json:

@@ -38,8 +38,9 @@ class ResumeRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    decisions: dict[str, Any] | None = None
-    """What people decided, by the id of what they were asked."""
+    decisions: Literal["allow", "deny"] | dict[str, Any] | None = None
+    """For all calls that wait, or by the `interrupt_id` of each: `"allow"`, `"deny"`,
+    `{"deny": why}` or `{"args": {…}}`."""
 
 
 class InterruptRequest(BaseModel):

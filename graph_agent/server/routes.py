@@ -134,12 +134,10 @@ async def resume_run(
     as_json: WantsJson,
     body: ResumeRequest | None = None,
 ) -> Response:
-    """Go on with a run that broke off or was cancelled, from its last saved step."""
+    """Go on with a run that broke off, was cancelled or waits for decisions."""
     await _known(agent, thread_id)
-    if body is not None and body.decisions:
-        raise ConfigError(f"Thread {thread_id} waits for no decision: there is nothing to decide.")
     try:
-        run = await runs.resume(thread_id)
+        run = await runs.resume(thread_id, decisions=(body and body.decisions) or None)
     except ThreadNotFoundError:
         raise ConfigError(
             f"Thread {thread_id} has nothing to resume: it was asked nothing."

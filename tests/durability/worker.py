@@ -57,6 +57,21 @@ def work_noted_in(file: Path) -> Any:
     return work
 
 
+def stay_noted_in(file: Path) -> Any:
+    """Make a tool that never ends, but where it was run before."""
+
+    async def stay() -> str:
+        """Stay."""
+        before = "stay\n" in await asyncio.to_thread(file.read_text)
+        with file.open("a") as lines:
+            lines.write("stay\n")
+        if not before:
+            await asyncio.Event().wait()
+        return "stayed"
+
+    return stay
+
+
 async def finish(agent: ReActAgent, thread_id: str, question: str) -> str:
     """Bring a thread to its answer, from wherever an earlier process left it."""
     deadline = time.monotonic() + LONGEST_BUSY
@@ -140,7 +155,9 @@ async def serve(address: str) -> None:
     given = json.loads(await reader.readline())
     spec = {"fake": ModelSpec(model="fake", base_url=given["base_url"])}
     models = ModelRegistry(spec, settings=Settings(), environ={})
-    tools = [work_noted_in(Path(given["file"]))]
+    file = Path(given["file"])
+    file.touch()
+    tools = [work_noted_in(file), stay_noted_in(file)]
     async with (
         ReActAgent("fake", tools, models=models, **given["settings"]) as agent,
         asyncio.TaskGroup() as obeying,

@@ -8,6 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from graph_agent import ReActAgent
+from graph_agent.hooks import Ask
 from graph_agent.runs import Runs
 from graph_agent.testing import Gate, Held, HttpError, ScriptedChatModel, check_events
 
@@ -346,6 +347,31 @@ async def test_a_resumed_run_can_be_waited_for_in_json(
     assert (await web.follow(thread))[-2].data == response.json()
 
 
+async def test_a_run_that_waits_for_a_person_goes_on_with_decisions(inside: Serve) -> None:
+    call = {"id": "c1", "name": "add", "args": {"a": 1, "b": 2}, "type": "tool_call"}
+    model = ScriptedChatModel(replies=[AIMessage("", tool_calls=[call]), "draft", "Three."])
+    agent = ReActAgent(model, [add], database="memory:", pre_tool_use=lambda _: Ask())
+    web = await inside(agent)
+    thread = await web.thread()
+
+    waits = await web.client.post(f"{thread}/runs", json={"message": "1 + 2?"}, headers=JSON)
+    paused = await web.follow(thread)
+    undecided = await web.client.post(f"{thread}/resume", json={"decisions": {}})
+    (approval,) = (event.data for event in paused if event.event == "approval")
+    decisions = {approval["interrupt_id"]: "allow"}
+    resumed = await web.client.post(f"{thread}/resume", json={"decisions": decisions})
+
+    for response in (waits, undecided):
+        assert (response.status_code, response.json()["code"]) == (409, "approval_needed")
+        assert "waits for a decision about `add`" in response.json()["detail"]
+    check_events([event.wire for event in paused])
+    assert approval["tool_args"] == {"a": 1, "b": 2}
+    events = web.read(resumed.text)
+    check_events([event.wire for event in events], resumed=True)
+    assert events[-2].data["answer"] == "Three."
+    assert events[0].id > paused[-1].id
+
+
 @pytest.mark.parametrize(
     ("asked", "body", "detail"),
     [
@@ -353,7 +379,7 @@ async def test_a_resumed_run_can_be_waited_for_in_json(
         pytest.param(True, None, "has nothing to resume: its last run ended", id="ended"),
         pytest.param(True, {"decisions": {}}, "has nothing to resume", id="no decision"),
         pytest.param(
-            *(True, {"decisions": {"c1": "allow"}}, "there is nothing to decide"), id="a decision"
+            *(True, {"decisions": {"c1": "allow"}}, "waits for a decision"), id="a decision"
         ),
     ],
 )
