@@ -17,7 +17,7 @@ LAYERS = [
     {"settings", "question"},
     {"state"},
     {"usage", "events", "hooks", "interrupts", "threads", "tools"},
-    {"models", "backends"},
+    {"models", "backends", "asking"},
     {"structured", "context", "limits", "repeats", "draft", "event_log", "event_writer"},
     {"protocols", "trace", "answer_form", "tool_catalogue", "stored_log", "cancelling"},
     {"deps", "guards", "record", "result", "retold"},

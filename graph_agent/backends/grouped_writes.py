@@ -21,7 +21,9 @@ class GroupedWrites:
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
         self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
+        self._fresh: list[Waiting] = []
+        """What came in this turn of the event loop, and is handed over at its end."""
+        self._queue: SimpleQueue[list[Waiting] | None] = SimpleQueue()
         # A daemon: a process that nobody closed must be able to end.
         self._thread = threading.Thread(target=self._work, name="sqlite-writes", daemon=True)
         self._thread.start()
@@ -33,13 +35,21 @@ class GroupedWrites:
             sqlite3.Error: It failed; nothing of it is written.
         """
         done = self._loop.create_future()
-        self._queue.put(((sql, rows), done))
+        if not self._fresh:
+            self._loop.call_soon(self._hand_over)
+        self._fresh.append(((sql, rows), done))
         await done
 
     async def close(self) -> None:
         """Commit what waits, and close the connection."""
+        self._hand_over()
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
+
+    def _hand_over(self) -> None:
+        if self._fresh:
+            self._queue.put(self._fresh)
+            self._fresh = []
 
     def _work(self) -> None:
         connection = self._connect()
@@ -55,12 +65,12 @@ class GroupedWrites:
     def _next_group(self) -> list[Waiting]:
         """Wait for a write and take all that wait by then; nothing at the end."""
         group: list[Waiting] = []
-        first = self._queue.get()
-        while first is not None:
-            group.append(first)
+        more = self._queue.get()
+        while more is not None:
+            group += more
             if self._queue.empty():
                 return group
-            first = self._queue.get()
+            more = self._queue.get()
         if group:
             self._queue.put(None)  # First these, then the end.
         return group

@@ -255,7 +255,8 @@ async def test_nothing_is_lost_or_done_twice_where_processes_are_killed(
                 break
 
     logger.info("%s: %s", database.partition(":")[0], tally)
-    assert tally.repeated.total() <= tally.calls.total() // 10
+    # Those that had just ended: far fewer than one of each thread for each kill.
+    assert tally.repeated.total() <= tally.kills * THREADS
 
 
 async def test_of_a_batch_that_is_broken_off_what_is_done_is_not_done_again(
@@ -273,7 +274,8 @@ async def test_of_a_batch_that_is_broken_off_what_is_done_is_not_done_again(
         await worker.set_up(endpoint.base_url, file, **setup)
         await worker.send(finish={"t": "Send two."})
         async with asyncio.timeout(10):
-            while await _pending(backend, "t") != {"did mail 1", "did mail 2"}:
+            done = {"did mail 1", "did mail 2"}
+            while await _pending(backend, "t") != done:  # noqa: ASYNC110 -- of another process
                 await asyncio.sleep(0.01)
 
         await worker.kill()

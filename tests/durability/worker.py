@@ -156,7 +156,7 @@ async def serve(address: str) -> None:
     spec = {"fake": ModelSpec(model="fake", base_url=given["base_url"])}
     models = ModelRegistry(spec, settings=Settings(), environ={})
     file = Path(given["file"])
-    file.touch()
+    await asyncio.to_thread(file.touch)
     tools = [work_noted_in(file), stay_noted_in(file)]
     async with (
         ReActAgent("fake", tools, models=models, **given["settings"]) as agent,
