@@ -101,8 +101,11 @@ def _before(state: AgentState, marks: tuple[Any, ...]) -> Prompt | None:
     for end in range(len(messages), max(state.cut, len(messages) - LOOK_BACK), -1):
         for known in _NEWEST(messages[end - 1]):
             if known.covers == end and known.marks == marks:
-                parted = end < len(messages) and isinstance(messages[end], ToolMessage)
-                return None if parted else known
+                if end == len(messages):
+                    return known
+                # Only the newest is kept: all of them would take the square of their number.
+                _NEWEST(messages[end - 1]).clear()
+                return None if isinstance(messages[end], ToolMessage) else known
     return None
 
 

@@ -6,8 +6,10 @@ encoded when it is first sent; a request is a join of those pieces.
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Generic, TypeAlias, TypeVar
+from operator import is_
+from typing import Any, Generic, TypeVar
 
 import orjson
 from langchain_core.messages import BaseMessage
@@ -16,14 +18,11 @@ from graph_agent.models.message_form import joined, to_wire
 from graph_agent.models.wire_rules import WireRules
 
 T = TypeVar("T")
-_Arranged: TypeAlias = tuple[
-    list[BaseMessage], dict[int, list[BaseMessage]], list[str], list[bytes]
-]
-"""The system's messages; by its place, what is merged; the role and the JSON of each place."""
-
 USUAL = WireRules()
 OPENING = {"role": "user", "content": "(The conversation begins.)"}
 """Stands first where an endpoint wants a user to speak first, and none does."""
+LOOK_BACK = 64
+"""Messages at the end among which the request before is looked for."""
 GO_ON = {"role": "user", "content": "Go on."}
 """Stands last where an endpoint does not let the assistant's words be continued."""
 
@@ -47,6 +46,28 @@ class PerMessage(Generic[T]):
         return value
 
 
+@dataclass
+class Arranged:
+    """Messages as an endpoint wants them: what is sent as one, and in which order."""
+
+    system: list[BaseMessage] = field(default_factory=list)
+    """What joins the one system message."""
+    groups: dict[int, list[BaseMessage]] = field(default_factory=dict)
+    """What is merged, by its place."""
+    roles: list[str] = field(default_factory=list)
+    pieces: list[bytes] = field(default_factory=list)
+    """The JSON of each place; of a group, that of its first message."""
+    last: BaseMessage | None = None
+    """The newest message that stands in a place."""
+    covers: int = 0
+    """How many messages it is made of."""
+
+    def join(self, message: BaseMessage) -> None:
+        """Let a message join the newest place."""
+        assert self.last is not None, "there is a place to join"
+        self.groups.setdefault(len(self.roles) - 1, [self.last]).append(message)
+
+
 class Encoder:
     """Encodes messages by one set of rules, each once."""
 
@@ -54,60 +75,76 @@ class Encoder:
         self._rules = rules
         self._one = PerMessage[tuple[str, bytes]](self._encode)
         self._joined = PerMessage[list[tuple[list[BaseMessage], bytes]]](lambda _: [])
+        self._newest = PerMessage[list[tuple[list[BaseMessage], Arranged]]](lambda _: [])
+        """By the last message of a request: all of them, and how they were arranged."""
 
     def pieces(self, messages: Sequence[BaseMessage]) -> list[bytes]:
         """Return the messages as JSON, arranged as the endpoint wants them."""
-        system, groups, roles, pieces = self._arranged(messages)
-        for place, group in groups.items():
+        arranged = self._arranged(messages)
+        if self._rules.system == "user" and arranged.system:
+            arranged = self._by_user(arranged, messages)
+        pieces, roles = [*arranged.pieces], arranged.roles
+        for place, group in arranged.groups.items():
             pieces[place] = self._whole(group)
         if self._rules.user_first:
             at = next((place for place, role in enumerate(roles) if role != "system"), len(roles))
             pieces[at:at] = [] if roles[at : at + 1] == ["user"] else [orjson.dumps(OPENING)]
-        if system:
-            pieces.insert(0, self._whole(system))
+        if arranged.system:
+            pieces.insert(0, self._whole(arranged.system))
         if roles and roles[-1] == "assistant" and not self._rules.assistant_last:
             pieces.append(orjson.dumps(GO_ON))
         return pieces
 
-    def _arranged(self, messages: Sequence[BaseMessage]) -> _Arranged:
-        """Find out what is sent as one; who says nothing is left out."""
+    def _arranged(self, messages: Sequence[BaseMessage]) -> "Arranged":
+        """Find out what is sent as one; who says nothing is left out.
+
+        A request mostly begins as the one before it, whose arrangement is only added to.
+        """
         merging, system_first = self._rules.alternate_roles, self._rules.system != "anywhere"
-        system: list[BaseMessage] = []
-        groups: dict[int, list[BaseMessage]] = {}
-        roles: list[str] = []
-        pieces: list[bytes] = []
-        before: BaseMessage | None = None
-        for message in messages:
+        arranged = self._beginning(messages)
+        for message in messages[arranged.covers :]:
             role, data = self._one(message)
             if not data:
                 continue
             if role == "system" and system_first:
-                system.append(message)
+                arranged.system.append(message)
                 continue
-            if merging and before is not None and role == roles[-1] != "tool":
-                groups.setdefault(len(roles) - 1, [before]).append(message)
+            if merging and arranged.last is not None and role == arranged.roles[-1] != "tool":
+                arranged.join(message)
             else:
-                roles.append(role)
-                pieces.append(data)
-            before = message
-        if self._rules.system == "user" and system:
-            return self._by_user(system, messages, groups, roles, pieces)
-        return system, groups, roles, pieces
+                arranged.roles.append(role)
+                arranged.pieces.append(data)
+            arranged.last = message
+        arranged.covers = len(messages)
+        if messages:
+            self._newest(messages[-1])[:] = [([*messages], arranged)]
+        return arranged
 
-    def _by_user(
-        self,
-        system: list[BaseMessage],
-        messages: Sequence[BaseMessage],
-        groups: dict[int, list[BaseMessage]],
-        roles: list[str],
-        pieces: list[bytes],
-    ) -> _Arranged:
+    def _beginning(self, messages: Sequence[BaseMessage]) -> "Arranged":
+        """Take the arrangement of the newest request that these messages begin with."""
+        for end in range(len(messages), max(0, len(messages) - LOOK_BACK), -1):
+            known = self._newest(messages[end - 1])
+            # Compaction may change any message of a prompt, and not its length.
+            if known and len(known[0][0]) == end and _same(known[0][0], messages[:end]):
+                # Only the newest is kept: all of them would take the square of their number.
+                return known.pop()[1]
+        return Arranged()
+
+    def _by_user(self, arranged: "Arranged", messages: Sequence[BaseMessage]) -> "Arranged":
         """Put the system's words at the head of the first user message."""
-        if roles[:1] == ["user"]:
+        system, groups = arranged.system, arranged.groups
+        if arranged.roles[:1] == ["user"]:
             first = next(message for message in messages if self._one(message)[0] == "user")
-            return [], groups | {0: [*system, *groups.get(0, [first])]}, roles, pieces
+            groups = groups | {0: [*system, *groups.get(0, [first])]}
+            return replace(arranged, system=[], groups=groups)
         shifted = {place + 1: group for place, group in groups.items()}
-        return [], {0: system, **shifted}, ["user", *roles], [b"", *pieces]
+        return replace(
+            arranged,
+            system=[],
+            groups={0: system, **shifted},
+            roles=["user", *arranged.roles],
+            pieces=[b"", *arranged.pieces],
+        )
 
     def _whole(self, group: list[BaseMessage]) -> bytes:
         """Encode a group, and remember it for as long as it does not grow."""
@@ -179,4 +216,4 @@ def _weaken_choice(shape: dict[str, Any], rules: WireRules) -> None:
 
 
 def _same(some: Sequence[BaseMessage], others: Sequence[BaseMessage]) -> bool:
-    return len(some) == len(others) and all(map(lambda a, b: a is b, some, others))
+    return len(some) == len(others) and all(map(is_, some, others))

@@ -15,7 +15,7 @@ from langchain_core.messages.tool import tool_call
 
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.models.spec import Abilities, ModelSpec
-from graph_agent.models.wire import encoder_for, request_body, shaped
+from graph_agent.models.wire import Encoder, encoder_for, request_body, shaped
 from graph_agent.models.wire_rules import WireRules, rules_for
 
 
@@ -263,3 +263,25 @@ def test_abilities_lack_what_the_endpoint_refused() -> None:
 
     assert able.within(WireRules()) == able
     assert able.within(refused) == Abilities(tool_call=False, json_mode=False)
+
+
+def test_a_request_that_differs_in_the_middle_is_arranged_anew() -> None:
+    first, long, last = HumanMessage("q"), AIMessage("a" * 90), HumanMessage("r")
+    encoder = Encoder(WireRules())
+    encoder.pieces([first, long, last])
+
+    pieces = encoder.pieces([first, AIMessage("short"), last])
+
+    assert [orjson.loads(piece)["content"] for piece in pieces] == ["q", "short", "r"]
+
+
+def test_what_a_request_adds_may_join_its_last_place() -> None:
+    first, second, third = HumanMessage("1"), HumanMessage("2"), HumanMessage("3")
+    encoder = Encoder(WireRules())
+
+    grown = [list(encoder.pieces(group)) for group in ([first, second], [first, second, third])]
+
+    assert [[orjson.loads(piece)["content"] for piece in pieces] for pieces in grown] == [
+        ["1\n\n2"],
+        ["1\n\n2\n\n3"],
+    ]
