@@ -1,10 +1,8 @@
 """Reads `graph-agent.toml` and the environment, and makes the agent that they describe."""
 
-import importlib
 import os
-import sys
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from graph_agent.errors import ConfigError
 from graph_agent.hooks import Hooks
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.models.spec import ModelSpec
+from graph_agent.named import named_hook, named_tool
 from graph_agent.settings import Settings, describe
 from graph_agent.tools.builtin import BUILTIN
 from graph_agent.tools.mcp import McpServer, mcp_tools
@@ -169,46 +168,6 @@ def load_config(
     if named is None and not file.exists():
         return Config(FileConfig(), environ=environ, keywords=keywords)
     return Config(_read(file), environ=environ, keywords=keywords)
-
-
-def named_tool(name: str, root: Path) -> Tool:
-    """Return the shipped tool of that name, or import `module:name`.
-
-    Raises:
-        ConfigError: There is no such tool.
-    """
-    if name in BUILTIN:
-        return BUILTIN[name](root)
-    if ":" not in name:
-        known = ", ".join(BUILTIN)
-        raise ConfigError(f"There is no tool `{name}`. Shipped: {known}; yours: `module:name`.")
-    tool: Tool = _imported(name, "tool")
-    return tool
-
-
-def named_hook(name: str) -> Callable[..., Any]:
-    """Import a hook by `module:name`.
-
-    Raises:
-        ConfigError: There is no such function.
-    """
-    hook: Callable[..., Any] = _imported(name, "hook")
-    if not callable(hook):
-        raise ConfigError(f"The hook `{name}` is no function, but {hook!r}.")
-    return hook
-
-
-def _imported(name: str, kind: str) -> Any:
-    module, _, attribute = name.partition(":")
-    if not attribute:
-        raise ConfigError(f"The {kind} `{name}` is not written as `module:name`.")
-    # The terminal's entry point does not look into the working folder, where such code is kept.
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"The {kind} `{name}` cannot be imported: {error}.") from error
 
 
 def _read(path: Path) -> FileConfig:

@@ -1,19 +1,32 @@
-"""Gives a compiled graph of async nodes its sync methods, without a second copy of any node."""
+"""Gives a compiled graph of async nodes its sync methods, and a door where input is cleaned."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
 from graph_agent.bridge import iterate_sync, run_sync
+from graph_agent.incoming import plain_input
 from graph_agent.settings import RunOptions
 from graph_agent.state import AgentInput, AgentState
 
 
 class AgentGraph(CompiledStateGraph[AgentState, RunOptions, AgentInput, AgentState]):
     """A compiled graph whose sync methods run its async ones on a background event loop."""
+
+    async def astream(self, input: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        """Yield the parts of a run; what goes in is cleaned first.
+
+        Raises:
+            ConfigError: A message holds what cannot be stored.
+        """
+        parts = super().astream(plain_input(input), *args, **kwargs)
+        async with aclosing(cast("AsyncGenerator[Any]", parts)):
+            async for part in parts:
+                yield part
 
     def invoke(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph to its end; see `ainvoke`."""
@@ -42,7 +55,7 @@ def with_sync_methods(
     """Turn LangGraph's compiled graph into ours.
 
     `StateGraph.compile` names the class it makes and takes no other, so the class is changed
-    afterwards; ours adds methods only.
+    afterwards; ours has the same fields.
     """
     graph.__class__ = AgentGraph
     assert isinstance(graph, AgentGraph)

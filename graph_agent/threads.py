@@ -27,7 +27,15 @@ def new_thread_id() -> str:
 
 
 def config_for(thread_id: str, *, run_id: UUID | None = None) -> RunnableConfig:
-    """Return the config by which LangGraph finds a thread, and names a run."""
+    """Return the config by which LangGraph finds a thread, and names a run.
+
+    Raises:
+        ConfigError: The id holds a NUL or half a character.
+    """
+    if plain_text(thread_id) != thread_id:
+        raise ConfigError(
+            f"The thread id {thread_id!r} holds a NUL or half a character. Change it."
+        )
     config = RunnableConfig(configurable={"thread_id": thread_id})
     if run_id is not None:
         config["run_id"] = run_id

@@ -70,7 +70,7 @@ class Turns:
         Raises:
             ThreadBusyError: A run is in progress on the thread.
         """
-        # Plain data: the input is checkpointed as it comes.
+        config_for(thread_id)  # An id that cannot be stored is refused before anything is done.
         step = {"messages": [message]} if isinstance(message, HumanMessage) else message
         ending = Ending()
         async with aclosing(self._rounds(thread_id, step, options, ending)) as events:

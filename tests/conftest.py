@@ -27,9 +27,6 @@ from graph_agent.testing.profiles import Profile
 from graph_agent.testing.replies import Reply, Responder
 from graph_agent.tools.registry import Tool
 
-# Counts are the same on every machine, whether or not it has the file of an encoding.
-os.environ["TIKTOKEN_CACHE_DIR"] = ""
-
 PER_MESSAGE = 4
 """Tokens that OpenAI counts for a message beside its text."""
 

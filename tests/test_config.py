@@ -3,12 +3,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio import to_thread
 from langchain_core.tools import BaseTool
 
-from graph_agent.config import Config, load_config, named_tool
-from graph_agent.errors import ConfigError
+from graph_agent.config import Config, load_config
+from graph_agent.errors import ApprovalNeededError, ConfigError
+from graph_agent.hooks import Allow, Ask, Deny, Hooks, ToolOutcome, ToolUse, Verdict, called
 from graph_agent.models.spec import ModelSpec, PartialAbilities
+from graph_agent.named import named_tool
 from graph_agent.settings import Settings
+from graph_agent.testing import StrictEndpoint
 from graph_agent.tools.builtin import BUILTIN
 
 WHOLE = """
@@ -126,6 +130,11 @@ def test_keywords_go_over_the_environment_and_that_over_the_file(tmp_path: Path)
             id="key of the tools",
         ),
         pytest.param(
+            "[hooks]\npre_tool = 'x:y'",
+            "In {path}: `hooks.pre_tool`: there is no such setting.",
+            id="key of the hooks",
+        ),
+        pytest.param(
             "[agent]\nmax_iteration = 5",
             "In `[agent]` of the config file: `max_iteration`: there is no such setting.",
             id="setting",
@@ -207,6 +216,137 @@ def test_a_tool_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_unknown_tool_is_named(name: str, fault: str) -> None:
     with pytest.raises(ConfigError) as caught:
         named_tool(name, Path())
+
+    assert str(caught.value) == fault
+
+
+HOOKS = """
+from graph_agent.hooks import Allow, Ask, Change, Deny
+
+VERDICTS = {"read_file": Deny("no files"), "list_files": Change({"pattern": "*.txt"})}
+text = "no function"
+
+
+def before(use):
+    return VERDICTS.get(use.tool_name)
+
+
+async def after(use, outcome):
+    return outcome.text.upper()
+"""
+
+
+@pytest.fixture
+def own_hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_hooks_for_test.py").write_text(HOOKS, encoding="utf-8")
+
+
+async def verdicts(hooks: Hooks, *tools: str) -> list[Verdict]:
+    """What is said about calls of these tools."""
+    uses = [ToolUse(call_id="c", tool_name=name, tool_args={}, iteration=1) for name in tools]
+    assert hooks.pre_tool_use is not None
+    return [await called(hooks.pre_tool_use, use) for use in uses]
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("own_hooks")
+async def test_hooks_are_asked_before_a_person_is(tmp_path: Path) -> None:
+    text = f"""
+    {WHOLE.replace('use = ["calculator", "current_time"]', 'ask = ["*_files", "cal?ulator"]')}
+    [hooks]
+    pre_tool_use = "own_hooks_for_test:before"
+    post_tool_use = "own_hooks_for_test:after"
+    """
+
+    hooks = load_config(written(tmp_path, text), environ=KEY).deps().hooks
+
+    assert await verdicts(hooks, *BUILTIN) == [
+        Ask(),
+        Allow(),
+        Deny("its arguments were changed, and a person who is asked would not see the new ones"),
+        Deny("no files"),
+        Ask(),
+    ]
+    assert hooks.post_tool_use is not None
+    use = ToolUse(call_id="c", tool_name="calculator", tool_args={}, iteration=1)
+    outcome = ToolOutcome(text="found", error=False)
+    assert await called(hooks.post_tool_use, use, outcome) == "FOUND"
+
+
+@pytest.mark.anyio
+async def test_a_person_is_asked_without_a_hook(tmp_path: Path) -> None:
+    path = written(tmp_path, '[tools]\nuse = ["calculator", "current_time"]\nask = ["calc*"]')
+
+    hooks = load_config(path, environ=KEY).deps().hooks
+
+    assert await verdicts(hooks, "calculator", "current_time") == [Ask(), Allow()]
+    assert hooks.post_tool_use is None
+
+
+def test_without_either_no_hook_is_set_up(tmp_path: Path) -> None:
+    assert load_config(written(tmp_path, WHOLE), environ=KEY).deps().hooks == Hooks()
+
+
+@pytest.mark.anyio
+async def test_the_agent_has_the_hooks_that_the_file_names(tmp_path: Path) -> None:
+    call = {"id": "1", "name": "calculator", "arguments": {"expression": "6*7"}}
+    with StrictEndpoint([{"tool_calls": [call]}]) as endpoint:
+        environ = KEY | {"OPENAI_BASE_URL": endpoint.base_url, "GRAPH_AGENT_DATABASE": "memory:"}
+        path = written(tmp_path, '[tools]\nask = ["calculator"]')
+        async with await to_thread.run_sync(load_config(path, environ=environ).agent) as agent:
+            with pytest.raises(ApprovalNeededError) as paused:
+                await agent.run("6 * 7?")
+
+    assert [each["tool_args"] for each in paused.value.approvals] == [{"expression": "6*7"}]
+
+
+@pytest.mark.parametrize(
+    ("table", "fault"),
+    [
+        pytest.param(
+            '[tools]\nuse = ["calculator"]\nask = ["calculator", "send_*"]',
+            "`tools.ask` has `send_*`, and no tool is called so. The tools are: calculator.",
+            id="pattern",
+        ),
+        pytest.param(
+            '[tools]\nask = ["Calculator"]',
+            "`tools.ask` has `Calculator`, and no tool is called so. The tools are: "
+            f"{', '.join(BUILTIN)}.",
+            id="capital",
+        ),
+        pytest.param(
+            '[tools]\nuse = []\nask = ["*"]',
+            "`tools.ask` has `*`, and no tool is called so. The tools are: none.",
+            id="no tools",
+        ),
+        pytest.param(
+            '[hooks]\npre_tool_use = "before"',
+            "The hook `before` is not written as `module:name`.",
+            id="no module",
+        ),
+        pytest.param(
+            '[hooks]\npost_tool_use = "own_hooks_for_test:gone"',
+            "The hook `own_hooks_for_test:gone` cannot be imported: "
+            "module 'own_hooks_for_test' has no attribute 'gone'.",
+            id="no such name",
+        ),
+        pytest.param(
+            '[hooks]\npre_tool_use = "own_hooks_for_test:text"',
+            "The hook `own_hooks_for_test:text` is no function, but 'no function'.",
+            id="no function",
+        ),
+        pytest.param(
+            '[hooks]\npre_tool_use = ""', "The hook `` is not written as `module:name`.", id="empty"
+        ),
+    ],
+)
+@pytest.mark.usefixtures("own_hooks")
+def test_a_wrong_hook_or_pattern_is_named(tmp_path: Path, table: str, fault: str) -> None:
+    config = load_config(written(tmp_path, table), environ=KEY)
+
+    with pytest.raises(ConfigError) as caught:
+        config.agent()
 
     assert str(caught.value) == fault
 

@@ -1,10 +1,10 @@
 """Leases on a PostgreSQL server, which frees them when the connection of their holder ends."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, LiteralString
 
 from psycopg import AsyncConnection, OperationalError
 
@@ -34,6 +34,7 @@ class AdvisoryLeases:
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection: AsyncConnection[Any] | None = None
+        self._connecting = asyncio.Lock()
         # To the server one connection is one holder, however many tasks share it.
         self._in_process = MemoryLeases()
 
@@ -53,9 +54,8 @@ class AdvisoryLeases:
         """Tell whether anybody holds the thread's lease just now."""
         if await self._in_process.held(thread_id):
             return True
-        connection = await self._connected()
-        cursor = await connection.execute(HELD, {"key": _key(f"thread {thread_id}")})
-        return await cursor.fetchone() is not None
+        query, key = HELD, {"key": _key(f"thread {thread_id}")}
+        return await self._asked(lambda connection: _finds(connection, query, key))
 
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[None]:
@@ -75,14 +75,8 @@ class AdvisoryLeases:
             await self._connection.close()
 
     async def _take(self, name: str) -> bool:
-        connection = await self._connected()
         try:
-            return await _call(connection, "pg_try_advisory_lock", name)
-        except OperationalError:
-            if not connection.closed:
-                raise
-            # The server had closed it while it was idle.
-            return await _call(await self._connected(), "pg_try_advisory_lock", name)
+            return await self._asked(lambda each: _call(each, "pg_try_advisory_lock", name))
         except asyncio.CancelledError:
             # The server may have granted it before its answer was given up.
             await self._release(name)
@@ -98,12 +92,29 @@ class AdvisoryLeases:
             if not connection.closed:
                 raise
 
+    async def _asked(self, ask: Callable[[AsyncConnection[Any]], Awaitable[bool]]) -> bool:
+        """Ask the server, and once more where it had closed the connection while it was idle."""
+        connection = await self._connected()
+        try:
+            return await ask(connection)
+        except OperationalError:
+            if not connection.closed:
+                raise
+            return await ask(await self._connected())
+
     async def _connected(self) -> AsyncConnection[Any]:
-        if self._connection is None or self._connection.closed:
-            self._connection = await AsyncConnection.connect(
-                self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT
-            )
-        return self._connection
+        # All who find it closed take the same new one: only that holds their leases.
+        async with self._connecting:
+            if self._connection is None or self._connection.closed:
+                self._connection = await AsyncConnection.connect(
+                    self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT
+                )
+            return self._connection
+
+
+async def _finds(connection: AsyncConnection[Any], query: LiteralString, values: Any) -> bool:
+    cursor = await connection.execute(query, values)
+    return await cursor.fetchone() is not None
 
 
 async def _call(connection: AsyncConnection[Any], function: LockFunction, name: str) -> bool:

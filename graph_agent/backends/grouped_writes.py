@@ -32,7 +32,7 @@ class GroupedWrites:
         """Execute a statement for each row, and return once it is committed.
 
         Raises:
-            sqlite3.Error: It failed; nothing of it is written.
+            Exception: What SQLite or Python said of the values; nothing of it is written.
         """
         done = self._loop.create_future()
         if not self._fresh:
@@ -78,11 +78,11 @@ class GroupedWrites:
 
 def _committed(
     connection: sqlite3.Connection, statements: Sequence[Statement]
-) -> list[sqlite3.Error | None]:
+) -> list[Exception | None]:
     """Execute statements as one transaction; where that fails, each as one of its own."""
     try:
         _execute(connection, statements)
-    except sqlite3.Error as error:
+    except Exception as error:  # noqa: BLE001 -- whoever waits for it is told; the thread goes on
         if len(statements) == 1:
             return [error]
         return [outcome for each in statements for outcome in _committed(connection, [each])]
@@ -96,7 +96,7 @@ def _execute(connection: sqlite3.Connection, statements: Sequence[Statement]) ->
             connection.executemany(sql, rows)
 
 
-def _settle(told: Sequence[tuple[asyncio.Future[None], sqlite3.Error | None]]) -> None:
+def _settle(told: Sequence[tuple[asyncio.Future[None], Exception | None]]) -> None:
     for done, error in told:
         if done.done():
             continue  # Whoever waited was cancelled; the write stands.

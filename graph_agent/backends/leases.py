@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 
 from graph_agent.errors import ThreadBusyError
 
-LOOKS = (0.005, 0.02, 0.0)
+LOOKS = (0.001, 0.003, 0.01, 0.03, 0.0)
 """Seconds after each try to take a lock: whoever just looks at it holds it for less."""
 TURN_TIMEOUT = 30.0
 """Seconds to wait for others that make a database ready."""
@@ -79,9 +79,7 @@ class FileLeases:
         if await self._in_process.held(thread_id):
             return True
         lock = self._thread_lock(thread_id)
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
+        if not await _acquired(lock):
             return True
         lock.release()
         return False

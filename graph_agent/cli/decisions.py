@@ -21,7 +21,8 @@ def read_decisions(texts: Iterable[str]) -> dict[str, Any]:
     for call_id, sign, said in pairs:
         if not (call_id and sign):
             raise ConfigError(
-                f"`--decide {call_id}{sign}{said}` is not written as ID=allow, ID=deny or ID=deny:WHY."
+                f"`--decide {call_id}{sign}{said}` is not written as "
+                "ID=allow, ID=deny or ID=deny:WHY."
             )
     return {call_id.strip(): _decision(said.strip()) for call_id, _, said in pairs}
 

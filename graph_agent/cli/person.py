@@ -52,6 +52,14 @@ class Person:
         return str(said).strip()
 
 
+def person_here() -> Person | None:
+    """Return who sits at the terminal, if this is one."""
+    screens = sys.stdout.isatty(), sys.stderr.isatty()
+    if not sys.stdin.isatty() or not any(screens):
+        return None
+    return Person(Console(stderr=not screens[0]))
+
+
 def _forget_typed() -> None:
     """Drop what was typed before the question was shown: it answered something else."""
     with suppress(ImportError):

@@ -8,7 +8,7 @@ from typing import Protocol, Self
 import typer
 from rich.console import Console
 
-from graph_agent.cli.person import Person
+from graph_agent.cli.person import Person, person_here
 from graph_agent.cli.progress import LiveView
 from graph_agent.cli.safe_text import clean, json_line
 from graph_agent.errors import GraphAgentError
@@ -80,11 +80,8 @@ class Views:
 
     @property
     def person(self) -> Person | None:
-        """Who can be asked something here, if there is somebody."""
-        screens = sys.stdout.isatty(), sys.stderr.isatty()
-        if self._json or not sys.stdin.isatty() or not any(screens):
-            return None
-        return Person(Console(stderr=not screens[0]))
+        """Who can be asked something: nobody where a program reads."""
+        return None if self._json else person_here()
 
     def __enter__(self) -> Self:
         if sys.stdout.isatty() and not self._json:

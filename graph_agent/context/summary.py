@@ -11,6 +11,7 @@ from graph_agent.context.shortening import fitted
 from graph_agent.context.tokens import text_tokens
 from graph_agent.errors import ModelError
 from graph_agent.models.language_model import LanguageModel
+from graph_agent.plain_text import plain_text
 from graph_agent.prompts import (
     SUMMARIZE,
     SUMMARIZE_REQUEST,
@@ -80,7 +81,7 @@ async def summarized(
         replies.append(reply)
         if not reply.text.strip():
             break
-        summary, told = fitted(reply.text.strip(), cap), True
+        summary, told = fitted(plain_text(reply.text.strip()), cap), True
     return (summary if told else ""), replies
 
 

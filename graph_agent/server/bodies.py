@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from graph_agent.events import Approval
 from graph_agent.models.images import words_of
 from graph_agent.models.spec import Abilities
 from graph_agent.plain_text import cleaned
@@ -125,12 +126,23 @@ class ToolResult(BaseModel):
 ShownMessage = Annotated[UserMessage | AssistantMessage | ToolResult, Field(discriminator="role")]
 
 
+class ToolQuestion(BaseModel):
+    """What a tool asks that pauses the run by itself."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    interrupt_id: str
+    value: Any
+
+
 class ThreadState(BaseModel):
-    """A conversation, and whether a run of it is in progress."""
+    """A conversation, and whether a run of it is in progress, or waits for a person."""
 
     thread_id: str
     title: str
     running: bool
+    approvals: list[Approval | ToolQuestion]
+    """What a person has to decide before the run goes on."""
     messages: list[ShownMessage]
 
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Header, HTTPException, Query, Request, R
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from graph_agent.agent import ReActAgent, new_thread_id
+from graph_agent.approvals import waiting_calls
 from graph_agent.errors import ApprovalNeededError, ConfigError, ThreadNotFoundError
 from graph_agent.events import Done
 from graph_agent.interrupts import InterruptQueue
@@ -85,16 +86,20 @@ async def list_threads(
 
 @router.get("/threads/{thread_id}")
 async def read_thread(thread_id: str, agent: Agent, runs: AllRuns) -> ThreadState:
-    """Return a conversation's messages, and whether a run is in progress."""
+    """Return a conversation's messages, and whether a run is in progress or waits for a person."""
     info = await _known(agent, thread_id)
     try:
-        messages = (await agent.snapshot(thread_id)).values.get("messages", [])
+        snapshot = await agent.snapshot(thread_id)
+        messages, waiting = snapshot.values.get("messages", []), waiting_calls(snapshot)
     except ThreadNotFoundError:
-        messages = []
+        messages, waiting = [], []
+    running = await runs.running(thread_id)
     return ThreadState(
         thread_id=thread_id,
         title=info.title,
-        running=await runs.running(thread_id),
+        running=running,
+        # A run that goes on by decisions is saved as waiting until its next step.
+        approvals=[] if running else cleaned(waiting),
         messages=[seen for message in messages if (seen := shown(message))],
     )
 

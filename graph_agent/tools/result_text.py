@@ -4,9 +4,11 @@ import json
 from typing import Any
 
 import orjson
+from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolOutputMixin
+from langgraph.types import Command
 
-from graph_agent.plain_text import plain_text
+from graph_agent.plain_text import cleaned, plain_text
 
 NO_OUTPUT = "(no output)"
 BLOCKS = {"text": "text", "image_url": "image_url", "image": "type"}
@@ -14,10 +16,17 @@ BLOCKS = {"text": "text", "image_url": "image_url", "image": "type"}
 
 
 def readable(result: object) -> Any:
-    """Return content blocks and messages as they are, and everything else as text."""
-    if isinstance(result, ToolOutputMixin) or _is_blocks(result):
-        return result
-    return result_text(result)
+    """Return content blocks as they are, of a message what is kept, and everything else as text."""
+    match result:
+        case ToolMessage():
+            kept = {"status": result.status, "artifact": plain_data(result.artifact)}
+            return ToolMessage(result.content, tool_call_id=result.tool_call_id, **kept)
+        case Command(update={"messages": [*messages]}):
+            # The rest of a command has no meaning here.
+            return next((readable(m) for m in messages if isinstance(m, ToolMessage)), result)
+        case ToolOutputMixin():
+            return result
+    return result if _is_blocks(result) else result_text(result)
 
 
 def result_text(result: object) -> str:
@@ -33,6 +42,27 @@ def result_text(result: object) -> str:
     if isinstance(result, str | float):
         return plain_text(str(result))
     return plain_text(_json(result))
+
+
+def plain_block(block: str | dict[str, Any]) -> str | dict[str, Any]:
+    """Return a content block with what can be stored and sent; of a text, no more than the text."""
+    if isinstance(block, str):
+        return plain_text(block)
+    if block.get("type") == "text":
+        return {"type": "text", "text": plain_text(str(block.get("text", "")))}
+    plain = plain_data(block)
+    return plain if isinstance(plain, dict) else {"type": "text", "text": result_text(block)}
+
+
+def plain_data(value: object) -> Any:
+    """Return a value as plain data, or None where it has no such form; bytes stay bytes."""
+    if isinstance(value, bytes):
+        return value
+    try:
+        written = orjson.dumps(cleaned(value), default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return orjson.loads(written)
 
 
 def _json(data: object) -> str:

@@ -15,7 +15,7 @@ from langgraph.types import Command
 
 from graph_agent.plain_text import cleaned, plain_text
 from graph_agent.tools.registry import ToolRegistry
-from graph_agent.tools.result_text import result_text
+from graph_agent.tools.result_text import plain_block, plain_data, result_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +85,15 @@ async def _run(call: Call, tools: ToolRegistry, seconds: float) -> ToolMessage:
         text = f"Error: `{call.name}` did not finish within {seconds:g} seconds."
         return _failure(call, text)
     message = _message(results)
-    message.id = call.message_id
-    message.content = _content(message, note=_note(call, fitted.dropped))
-    return message
+    # No more of it than is read or shown: tools may put anything into a message.
+    return ToolMessage(
+        _content(message, note=_note(call, fitted.dropped)),
+        tool_call_id=call.id,
+        name=call.name,
+        id=call.message_id,
+        status=message.status,
+        artifact=plain_data(message.artifact),
+    )
 
 
 def _validates(tool: BaseTool) -> bool:
@@ -98,7 +104,7 @@ def _validates(tool: BaseTool) -> bool:
 def _content(message: ToolMessage, *, note: str) -> str | list[str | dict[Any, Any]]:
     content = message.content
     if isinstance(content, list) and content:
-        return [*cleaned(content), *([{"type": "text", "text": note}] if note else [])]
+        return [*map(plain_block, content), *([{"type": "text", "text": note}] if note else [])]
     text = result_text(message.text)
     return f"{text}\n\n{note}" if note else text
 

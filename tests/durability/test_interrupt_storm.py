@@ -12,13 +12,15 @@ from typing import Any
 import orjson
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 
 from graph_agent import NotRunningError, ReActAgent
 from graph_agent.events import WireEvent
 from graph_agent.interrupts import InterruptQueue
 from graph_agent.prompts import SYNTHESIS_SYSTEM
 from graph_agent.state import marked
-from graph_agent.testing import Deltas, check_events
+from graph_agent.testing import Deltas, ScriptedChatModel, check_events
 from graph_agent.testing.replies import Delay
 
 pytestmark = pytest.mark.anyio
@@ -161,3 +163,39 @@ async def test_each_message_is_answered_in_its_run_or_refused(
     assert tally.accepted.total() > tally.refused.total()
     assert tally.accepted.total() + tally.refused.total() == runs * MESSAGES
     assert stage.endpoint.rejected == []
+
+
+class StuckSaver(InMemorySaver):
+    """Saves what the last node wrote, but not the step that ends with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = asyncio.Event()
+        self._stuck = False
+
+    async def aput_writes(self, *args: Any, **named: Any) -> None:
+        await super().aput_writes(*args, **named)
+        _, writes, *_ = args
+        self._stuck = any(channel == "answer" and value for channel, value in writes)
+
+    async def aput(self, *args: Any, **named: Any) -> Any:
+        if self._stuck and not self.reached.is_set():
+            self.reached.set()
+            await asyncio.Event().wait()
+        return await super().aput(*args, **named)
+
+
+async def test_a_message_that_came_while_the_last_step_was_saved_is_answered_on_resume() -> None:
+    """R7.3: the process may be killed between the two, and then no node runs on resume."""
+    saver, model = StuckSaver(), ScriptedChatModel(replies=["Answer.", "Heeded."])
+    async with ReActAgent(model, checkpointer=saver, store=InMemoryStore()) as agent:
+        run = asyncio.create_task(agent.run("Go", thread_id="t"))
+        await saver.reached.wait()
+        await agent.interrupt("t", "Heed this.")
+        run.cancel()
+        await asyncio.wait([run])
+
+        result = await agent.resume("t")
+
+    assert result.answer == "Heeded."
+    assert "Heed this." in model.asked[-1].messages[-1].text

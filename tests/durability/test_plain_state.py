@@ -1,5 +1,6 @@
 """Whatever a user, a model or a tool gives: it is stored, opens again, and no request breaks."""
 
+import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -13,7 +14,10 @@ from uuid import UUID
 import orjson
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 from pydantic import BaseModel
 
@@ -139,6 +143,15 @@ async def backend(database: str) -> AsyncIterator[Backend]:
     opened = await open_backend(database)
     yield opened
     await opened.close()
+
+
+async def test_these_tests_open_checkpoints_under_strict_rules() -> None:
+    """R9.6: else a type that opens here would not do so where the rules are strict."""
+    serde = JsonPlusSerializer()
+
+    opened = serde.loads_typed(serde.dumps_typed(Point(1, NOON)))
+
+    assert not isinstance(opened, Point)
 
 
 async def test_any_result_is_stored_and_read(
@@ -376,6 +389,22 @@ async def test_what_a_caller_gives_and_cannot_be_stored_is_named_before_the_mode
         await graph.ainvoke(messages, config_for("t"))
 
     assert model.asked == []
+
+
+async def test_a_write_that_cannot_be_made_breaks_no_other(backend: Backend) -> None:
+    """All threads of a process share what writes to the database."""
+
+    async def saved(thread_id: str) -> None:
+        place = RunnableConfig(configurable={"thread_id": thread_id, "checkpoint_ns": ""})
+        async with asyncio.timeout(10):
+            await backend.checkpointer.aput(place, empty_checkpoint(), {}, {})
+
+    broken, *others = await asyncio.gather(
+        *map(saved, ("a\ud83d", "b", "c")), return_exceptions=True
+    )
+    await saved("d")
+
+    assert (type(broken), others) == (UnicodeEncodeError, [None, None])
 
 
 async def test_what_a_caller_gives_and_can_be_stored_is_cleaned(backend: Backend) -> None:

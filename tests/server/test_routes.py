@@ -57,6 +57,7 @@ async def test_a_thread_shows_what_a_person_saw(
         "thread_id": thread.removeprefix("/api/threads/"),
         "title": "",
         "running": False,
+        "approvals": [],
         "messages": [],
     }
     user, calling, result, answer = shown["messages"]
@@ -357,6 +358,7 @@ async def test_a_run_that_waits_for_a_person_goes_on_with_decisions(inside: Serv
     waits = await web.client.post(f"{thread}/runs", json={"message": "1 + 2?"}, headers=JSON)
     paused = await web.follow(thread)
     undecided = await web.client.post(f"{thread}/resume", json={"decisions": {}})
+    asked = (await web.client.get(thread)).json()["approvals"]
     (approval,) = (event.data for event in paused if event.event == "approval")
     decisions = {approval["interrupt_id"]: "allow"}
     resumed = await web.client.post(f"{thread}/resume", json={"decisions": decisions})
@@ -366,6 +368,8 @@ async def test_a_run_that_waits_for_a_person_goes_on_with_decisions(inside: Serv
         assert "waits for a decision about `add`" in response.json()["detail"]
     check_events([event.wire for event in paused])
     assert approval["tool_args"] == {"a": 1, "b": 2}
+    assert asked == [approval]
+    assert (await web.client.get(thread)).json()["approvals"] == []
     events = web.read(resumed.text)
     check_events([event.wire for event in events], resumed=True)
     assert events[-2].data["answer"] == "Three."

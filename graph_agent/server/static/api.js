@@ -29,6 +29,10 @@ export const readThread = (id) => jsonIfFound(path(id));
 export const startRun = (id, message, signal) =>
   stream(path(id, "runs"), { method: "POST", body: { message }, signal });
 
+/** Go on with a paused run by decisions; gives the body that streams its further events. */
+export const resumeRun = (id, decisions, signal) =>
+  stream(path(id, "resume"), { method: "POST", body: { decisions }, signal });
+
 /** Read a run's events again, from the one after `lastId` on, or all of them if it is null. */
 export const followRun = (id, lastId, signal) =>
   stream(path(id, "events"), { signal, headers: lastId === null ? {} : { "Last-Event-ID": lastId } });

@@ -8,8 +8,9 @@ const ROLES = { human: "user", ai: "assistant" };
  * Split stored messages into turns, each a question and the events of its answer.
  *
  * Of a run that is still in progress only the question is taken: its events follow from the server.
+ * Of one that is paused, the calls that have not run are left out: those that wait are drawn as such.
  */
-export function storedTurns(messages, { running }) {
+export function storedTurns(messages, { running, paused }) {
   const turns = [];
   const known = messages.map((message) => ({ ...message, role: ROLES[message.role] ?? message.role }));
   known.forEach((message, index) => {
@@ -18,7 +19,13 @@ export function storedTurns(messages, { running }) {
     else if (turns.length) turns.at(-1).events.push(...eventsOf(message, text, turns.at(-1), known[index + 1]));
   });
   if (running && turns.length) turns.at(-1).events = [];
+  if (paused && turns.length) turns.at(-1).events = withoutOpenCalls(turns.at(-1).events);
   return turns;
+}
+
+function withoutOpenCalls(events) {
+  const ended = new Set(events.filter(([, data]) => data.status === "done").map(([, data]) => data.call_id));
+  return events.filter(([, data]) => data.status !== "start" || !data.call_id || ended.has(data.call_id));
 }
 
 function eventsOf(message, text, turn, next) {

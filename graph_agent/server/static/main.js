@@ -19,6 +19,7 @@ const waiting = new Waiting(byId("waiting"));
 const end = new EndKeeper(byId("scroller"), byId("latest"));
 
 let threadId = null;
+let newest = null; // The last turn: only its calls can wait for a decision.
 let current = null; // {run, named, over}: the run that this page follows, and promises of its thread's id and its end.
 
 /** Send what was typed: to the run in progress, else as a new question. */
@@ -29,13 +30,30 @@ function send(text) {
 
 async function ask(question) {
   showWelcome(false);
+  const before = newest;
+  const waitAgain = before?.giveUp();
   const turn = draw(question);
   end.follow();
   await follow(turn, (run) => run.ask(question), (error) => {
     turn.element.remove();
+    newest = before;
+    waitAgain?.();
     showWelcome(!turns.hasChildNodes());
     composer.restore(question);
     composer.notice(error.status === 409 ? BUSY : error.message);
+  });
+}
+
+/** Go on with a paused run by what the person decided about its calls. */
+async function decide(turn, decisions, reopen) {
+  const id = threadId;
+  await current?.over; // The stream that told of the pause may be ending just now.
+  if (threadId !== id || turn !== newest) return;
+  composer.notice();
+  await follow(turn, (run) => run.resume(decisions), async (error) => {
+    if (error.status === 0) reopen();
+    else await openThread(id); // It waits no more, or for something else: somebody was faster.
+    composer.notice(error.message);
   });
 }
 
@@ -137,6 +155,7 @@ async function openThread(id) {
   leave();
   threadId = id;
   turns.replaceChildren();
+  newest = null;
   waiting.clear();
   composer.notice();
   side.mark(id);
@@ -151,21 +170,23 @@ async function openThread(id) {
   }
 }
 
-function showStored({ messages = [], running = false }) {
-  const stored = storedTurns(messages, { running });
+function showStored({ messages = [], running = false, approvals = [] }) {
+  const stored = storedTurns(messages, { running, paused: approvals.length > 0 });
   const drawn = stored.map(({ question, events }) => {
     const turn = draw(question);
     events.forEach(([event, data]) => turn.handle(event, data));
     turn.settle();
     return turn;
   });
+  approvals.forEach((call) => newest?.handle("approval", call));
+  if (approvals.length) newest?.handle("end");
   showWelcome(!drawn.length);
   end.follow();
   if (running && drawn.length) follow(drawn.at(-1), (run) => run.join(), (error) => composer.notice(error.message));
 }
 
 function draw(question) {
-  const turn = new Turn(question, waiting);
+  const turn = newest = new Turn(question, waiting, decide);
   turns.append(turn.element);
   document.title = `${turns.querySelector(".question").lastChild.textContent.slice(0, 60)} · graph-agent`;
   return turn;

@@ -1,7 +1,7 @@
-/** Draws the small pieces of a turn: bubbles, an open approval, the line of facts below an answer. */
+/** Draws the small pieces of a turn: bubbles, the line of facts below an answer. */
 
-import { copyButton, element, icon } from "./dom.js";
-import { count, duration, number, pretty } from "./format.js";
+import { copyButton, element } from "./dom.js";
+import { count, duration, number } from "./format.js";
 
 const STOPPED = {
   max_iterations: "Stopped at the step limit",
@@ -25,13 +25,6 @@ export function addedBubble(content, ...foot) {
   return element("div", { class: "added" },
     element("div", { class: "added-text", dir: "auto" }, content.replace(INTERRUPT_MARK, "")),
     element("div", { class: "added-state" }, ...foot));
-}
-
-/** A tool call that waits for a person's decision. */
-export function approvalCard({ tool_name: name, tool_args: args }) {
-  return element("section", { class: "approval", role: "alert" },
-    element("h3", {}, icon("pause"), "Waiting for approval: ", element("code", {}, name)),
-    element("pre", { tabindex: "0" }, pretty(args ?? {})));
 }
 
 /** What the run took: steps, tokens, time, and why it stopped if that was not by itself. */

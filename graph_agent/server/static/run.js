@@ -1,6 +1,6 @@
 /** Follows one run: reads its events into its turn, and comes back to it after a broken connection. */
 
-import { ApiError, followRun, startRun } from "./api.js";
+import { ApiError, followRun, resumeRun, startRun } from "./api.js";
 import { ConnectionLost, readEvents } from "./sse.js";
 
 const GONE = [404, 405, 410];
@@ -21,8 +21,16 @@ export class Run {
 
   /** Ask, and draw until the run ends. Fails with an ApiError if the server does not begin. */
   async ask(message) {
+    this.#turn.begin();
     this.#turn.say("Starting");
     await this.#follow(await startRun(this.#threadId, message, this.#left.signal));
+  }
+
+  /** Go on with a run that has paused, by what was decided, and draw on until it ends. */
+  async resume(decisions) {
+    this.#turn.begin();
+    this.#turn.say("Going on");
+    await this.#follow(await resumeRun(this.#threadId, decisions, this.#left.signal));
   }
 
   /** Draw a run that is in progress already, from its first event on. */

@@ -1,8 +1,9 @@
 /** Draws one turn, a question and all that the run answers to it, from the events of the run. */
 
 import { Answer } from "./answer.js";
+import { Approvals } from "./approvals.js";
 import { element, icon } from "./dom.js";
-import { addedBubble, approvalCard, factsLine, questionBubble } from "./pieces.js";
+import { addedBubble, factsLine, questionBubble } from "./pieces.js";
 import { StatusLine } from "./status.js";
 import { Work } from "./work.js";
 
@@ -21,10 +22,14 @@ export class Turn {
   #answers = [];
   #running = new Map(); // Call id → tool name, of the calls in progress.
   #waiting;
+  #approvals = null; // The calls of the newest pause that wait, or waited, for a person.
+  #ondecided;
+  #earlier = { nodes: 0, works: 0, answers: 0 }; // What earlier stretches of the run have drawn.
 
-  /** `waiting` hears which added messages the run has read. */
-  constructor(question, waiting) {
+  /** `waiting` hears which added messages the run has read, `ondecided` what to go on with after a pause. */
+  constructor(question, waiting, ondecided) {
     this.#waiting = waiting;
+    this.#ondecided = ondecided;
     this.element = element("article", { class: "turn" },
       questionBubble(question), this.#reply, this.#status.element);
   }
@@ -37,10 +42,10 @@ export class Turn {
       compact: () => this.#working().compacted(data),
       phase: () => this.#status.say(PHASES[data.phase]?.(data) ?? String(data.phase)),
       inject: () => this.#inject(data),
-      approval: () => this.#append(approvalCard(data)),
+      approval: () => this.#approval(data),
       done: () => this.#done(data),
-      error: () => this.fail(data.message),
-      end: () => this.settle(),
+      error: () => this.#error(data),
+      end: () => this.#end(),
     }[event];
     draw?.();
   }
@@ -50,12 +55,26 @@ export class Turn {
     this.#status.say(text);
   }
 
-  /** Forget what was drawn: the run's events come again from the first. */
+  /** A stretch of the run begins: what stands here already is of earlier ones. */
+  begin() {
+    this.#earlier = {
+      nodes: this.#reply.childElementCount, works: this.#works.length, answers: this.#answers.length,
+    };
+  }
+
+  /** Forget what this stretch has drawn: its events come again from the first. */
   clear() {
-    this.#reply.replaceChildren();
-    this.#works = [];
-    this.#answers = [];
+    const { nodes, works, answers } = this.#earlier;
+    [...this.#reply.children].slice(nodes).forEach((node) => node.remove());
+    this.#works.length = works;
+    this.#answers.length = answers;
     this.#work = null;
+    this.#approvals = null;
+  }
+
+  /** Say that nobody waits for decisions any more; gives what takes that back. */
+  giveUp() {
+    return this.#approvals?.giveUp() ?? (() => {});
   }
 
   /** Nothing more will come: stop everything that moves. */
@@ -128,6 +147,23 @@ export class Turn {
   #inject({ content, ids = [] }) {
     this.#waiting.read(ids);
     this.#append(addedBubble(content, element("span", {}, "Added while it worked")));
+  }
+
+  #approval(data) {
+    if (!this.#approvals?.open) {
+      this.#approvals = new Approvals((decisions, reopen) => this.#ondecided(this, decisions, reopen));
+    }
+    this.#append(this.#approvals.add(data));
+  }
+
+  #error({ message }) {
+    this.giveUp();
+    this.fail(message);
+  }
+
+  #end() {
+    this.settle();
+    this.#approvals?.complete();
   }
 
   #done(data) {
