@@ -16,10 +16,10 @@ TEST = tests graph_agent
 
 # Tests that drive a browser run where there is one.
 CHROMIUM ?= $(wildcard /usr/bin/chromium)
-MARKERS = not local and not slow$(if $(CHROMIUM),, and not browser)
+MARKERS = not local and not slow and not kill$(if $(CHROMIUM),, and not browser)
 
 .DEFAULT_GOAL = help
-.PHONY: help run studio test test-slow test-local check fix lint types bench docs lock clean
+.PHONY: help run studio test test-slow test-kill test-local check fix lint types bench docs lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,9 @@ test: $(SETUP) ## Set up, then run the tests (TEST=tests/nodes for some)
 
 test-slow: $(SETUP) ## Run the tests that take long
 	$(RUN) pytest -q -m slow
+
+test-kill: $(SETUP) ## Run the tests that kill processes many times (KILL_ROUNDS=200)
+	$(RUN) pytest -q -m kill
 
 test-local: $(SETUP) ## Run the tests that pull and load the embedded model (1.1 GB)
 	$(RUN) pytest -q -m local

@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
-from langgraph.types import Command
+from langgraph.types import Command, StateSnapshot
 
 from graph_agent.answer_form import form_of, with_form
 from graph_agent.approvals import Decisions, decided, waiting_calls
@@ -237,6 +237,7 @@ class ReActAgent(KeptThreads):
         """Return what goes on with a thread's last run."""
         snapshot = await self.snapshot(thread_id)
         if snapshot.interrupts:
+            self._expect_hook(thread_id, snapshot)
             return decided(thread_id, snapshot, decisions)
         if decisions is not None:
             raise ConfigError(f"Nothing of thread {thread_id} waits for a decision.")
@@ -246,6 +247,15 @@ class ReActAgent(KeptThreads):
         if {item.id for item in queued} <= drained_ids(snapshot.values["messages"]):
             raise ConfigError(f"Thread {thread_id} has nothing to resume: its last run ended.")
         return DRAIN
+
+    def _expect_hook(self, thread_id: str, snapshot: StateSnapshot) -> None:
+        """Refuse to go on without the hook that asked: nobody would look at the decisions."""
+        asked = any("call_id" in call for call in waiting_calls(snapshot))
+        if asked and self._deps.hooks.pre_tool_use is None:
+            raise ConfigError(
+                f"Thread {thread_id} waits for a decision about tool calls, and this agent has no "
+                "`pre_tool_use`. Set it up as it was when the run paused, then resume."
+            )
 
     async def _reported(
         self, thread_id: str, message: Asked, options: RunOptions | None

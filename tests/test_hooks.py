@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.messages.tool import tool_call
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
 
 from graph_agent import (
@@ -278,6 +279,26 @@ async def test_a_pause_outlives_a_restart_and_is_answered_by_resume(
         ("Bob", True),
     ]
     assert endpoint.rejected == []
+
+
+async def test_a_pause_is_not_resumed_without_the_hook_that_asked(speech: Any) -> None:
+    wire = speech.calls(("send", {"to": "Ann"}))
+    mail, saver, store = Mail(), InMemorySaver(), InMemoryStore()
+    with StrictEndpoint([wire]) as endpoint:
+        models = ModelRegistry({"m": ModelSpec(model="m", base_url=endpoint.base_url)})
+        native = speech.mode == "native"
+        kept: Any = {"models": models, "checkpointer": saver, "store": store}
+        asking = ReActAgent(
+            "m", [mail.send], use_native_tools=native, pre_tool_use=lambda _: Ask(), **kept
+        )
+        async with asking, ReActAgent("m", [mail.send], use_native_tools=native, **kept) as plain:
+            with pytest.raises(ApprovalNeededError):
+                await asking.run("Mail her", thread_id="t")
+            for decisions in (None, "deny", "allow"):
+                with pytest.raises(ConfigError, match="this agent has no `pre_tool_use`"):
+                    await plain.resume("t", decisions=decisions)
+
+    assert mail.sent == []
 
 
 async def test_a_new_question_gives_a_waiting_call_up(speech: Any) -> None:

@@ -8,12 +8,11 @@ from typing import Protocol, Self
 import typer
 from rich.console import Console
 
+from graph_agent.cli.json_lines import JsonLines
 from graph_agent.cli.person import Person, person_here
 from graph_agent.cli.progress import LiveView
-from graph_agent.cli.safe_text import clean, json_line
-from graph_agent.errors import GraphAgentError
-from graph_agent.events import End, Failed, WireEvent
-from graph_agent.runs import CANCELLED
+from graph_agent.cli.safe_text import clean
+from graph_agent.events import WireEvent
 
 
 class View(Protocol):
@@ -31,38 +30,6 @@ class PlainAnswer:
         """Print the answer of `done`."""
         if event["event"] == "done":
             typer.echo(clean(event["data"]["answer"]))
-
-
-class JsonLines:
-    """Prints each event as a line; whatever happens, `end` is the last one."""
-
-    def __init__(self) -> None:
-        self._ended = False
-
-    def show(self, event: WireEvent) -> None:
-        """Print an event."""
-        typer.echo(json_line(event))
-        self._ended = event["event"] == "end"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._ended or isinstance(error, OSError):
-            # A reader that left gets nothing more.
-            return
-        if isinstance(error, GraphAgentError):
-            self.show(Failed(code=error.code, message=str(error)).wire())
-        elif isinstance(error, KeyboardInterrupt):
-            self.show(CANCELLED.wire())
-        else:
-            self.show(Failed(code="internal", message="The command failed.").wire())
-        self.show(End().wire())
 
 
 class Views:
