@@ -133,7 +133,7 @@ class Storm:
 
 
 @pytest.mark.parametrize("database", ["memory", "sqlite"])
-@pytest.mark.parametrize("runs", [6, pytest.param(26, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [6, pytest.param(32, marks=pytest.mark.slow)])
 async def test_each_message_is_answered_in_its_run_or_refused(
     set_stage: SetStage, speech: Any, database: str, runs: int, tmp_path: Path
 ) -> None:
