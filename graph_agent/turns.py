@@ -100,7 +100,8 @@ class Turns:
             except Exception as error:  # noqa: BLE001 -- raised once the last events are told
                 ending.failed = error
                 return
-            if "done" not in ending.told or not await self._queue(thread_id).pending():
+            paused = ending.told and "done" not in ending.told
+            if paused or not await self._queue(thread_id).pending():
                 return
             step = DRAIN
 

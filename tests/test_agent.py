@@ -355,10 +355,13 @@ async def test_a_thread_with_a_run_is_not_resumed(set_stage: SetStage, speech: A
 class Dying(InMemorySaver):
     """Fails to save one step, as where the process dies then."""
 
-    dies_at: str | None = None
+    def __init__(self) -> None:
+        super().__init__()
+        # LangGraph works with a copy, which shares this.
+        self.plan: dict[str, str | None] = {"dies_at": None}
 
     async def aput(self, config: Any, checkpoint: Any, *args: Any) -> RunnableConfig:
-        if checkpoint["channel_values"].get("stop_reason") == self.dies_at is not None:
+        if checkpoint["channel_values"].get("stop_reason") == self.plan["dies_at"] is not None:
             raise OSError("killed")
         return await super().aput(config, checkpoint, *args)
 
@@ -369,10 +372,10 @@ async def test_an_end_that_was_saved_but_not_told_is_told_by_resuming(structured
     model = ScriptedChatModel(replies=["Yes.", *data])
     agent = ReActAgent(model, checkpointer=saver, response_format=structured)
     async with agent:
-        saver.dies_at = "final"
+        saver.plan["dies_at"] = "final"
         with pytest.raises(OSError, match="killed"):
             await agent.run("Hi", thread_id="t")
-        saver.dies_at = None
+        saver.plan["dies_at"] = None
 
         events = [event async for event in agent.stream_resume("t")]
 

@@ -124,6 +124,21 @@ def test_a_run_streams_its_events_and_is_kept(dev: httpx.Client) -> None:
     assert [m["type"] for m in state["values"]["messages"]] == ["human", "ai", "tool", "ai"]
 
 
+def test_a_client_of_its_store_interrupts_a_run_once(dev: httpx.Client) -> None:
+    thread_id = new_thread(dev)
+    place = {"namespace": ["interrupts", thread_id], "key": "by-hand"}
+    dev.put("/store/items", json=place | {"value": {"content": "Show it."}}).raise_for_status()
+
+    events, again = run(dev, thread_id), run(dev, thread_id)
+
+    check_events(events)
+    told = [event["data"] for event in events if event["event"] == "inject"]
+    assert told == [{"type": "inject", "content": "Show it.", "ids": ["by-hand"]}]
+    assert "inject" not in [event["event"] for event in again]
+    search = {"namespace_prefix": ["interrupts", thread_id]}
+    assert dev.post("/store/items/search", json=search).json()["items"] == []
+
+
 def test_a_run_takes_the_choices_of_a_studio_user(dev: httpx.Client) -> None:
     events = run(dev, new_thread(dev), model="another", max_iterations=1, synthesis="never")
 

@@ -197,12 +197,15 @@ async def test_a_question_may_take_the_place_of_a_decision(
 class Dying(InMemorySaver):
     """Fails to save one step, as where the process is killed in the middle of it."""
 
-    dies_at: int | None = None
+    def __init__(self) -> None:
+        super().__init__()
+        # LangGraph works with a copy, which shares this.
+        self.plan: dict[str, int | None] = {"dies_at": None}
 
     async def aput(
         self, config: RunnableConfig, checkpoint: Any, metadata: Any, new_versions: Any
     ) -> RunnableConfig:
-        if metadata["step"] == self.dies_at:
+        if metadata["step"] == self.plan["dies_at"]:
             raise OSError("killed")
         return await super().aput(config, checkpoint, metadata, new_versions)
 
@@ -238,11 +241,11 @@ async def test_a_run_may_die_at_any_step(mode: str, goes_on: str) -> None:
         saver = Dying()
         model = ScriptedChatModel(replies=[reply_of(mode)] * 20, tool_calling=mode == "native")
         async with ReActAgent(model, [look], checkpointer=saver, durability="sync") as agent:
-            saver.dies_at = step
+            saver.plan["dies_at"] = step
             try:
                 await agent.run("Go", thread_id="t")
             except OSError:
-                saver.dies_at = None
+                saver.plan["dies_at"] = None
             else:
                 return False
             if goes_on == "asked":

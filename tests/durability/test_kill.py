@@ -207,22 +207,17 @@ class Batch:
         """Expect that each thread has its answer, and each added message its own, once."""
         texts = [orjson.dumps(body).decode() for body in asked]
         for thread in self.threads:
-            everything = found.messages[thread]
-            at = [str(message.text) for message in everything].index("And now?")
-            messages, rest = everything[:at], everything[at + 1 :]
-            assert (messages[-1].text, marked(messages[-1])) == (
-                f"The answer of {thread}.",
+            *messages, question, answer = found.messages[thread]
+            assert (question.text, answer.text) == ("And now?", f"draft of {thread}")
+            said = [message.text for message in messages if isinstance(message, HumanMessage)]
+            assert (marked(messages[-1]), messages[-1].text) == (
                 "answer",
+                f"The answer of {thread}.",
             )
-            # What came while a killed process still seemed to hold its thread, which a server
-            # finds out a moment later, is answered in the next run.
-            assert rest[-1].text == f"draft of {thread}"
-            assert {marked(m) for m in rest if isinstance(m, HumanMessage)} <= {"interrupt"}
-            said = [message.text for message in everything if isinstance(message, HumanMessage)]
             for words in self.accepted[thread]:
                 assert sum(words in text for text in said) == 1, (thread, words)
                 assert any(words in text for text in texts), (thread, words)
-            added = [m for m in everything if marked(m) == "interrupt"]
+            added = [m for m in messages if marked(m) == "interrupt"]
             assert sum(len(m.additional_kwargs["ids"]) for m in added) == len(self.accepted[thread])
             assert await InterruptQueue(self._backend.store, thread).pending() == []
         keys = {key for thread in self.threads for key in keys_of(thread)}
