@@ -13,6 +13,8 @@ SETUP = $(VENV)/.set-up
 HOST = 127.0.0.1
 PORT = 8000
 TEST = tests graph_agent
+# Tests mostly wait for servers and processes, so more run at a time than there are cores.
+WORKERS = 3
 
 # Tests that drive a browser run where there is one.
 CHROMIUM ?= $(wildcard /usr/bin/chromium)
@@ -31,7 +33,7 @@ studio: $(SETUP) ## Set up, then serve the graph for LangGraph Studio
 	$(VENV)/bin/langgraph dev --no-browser
 
 test: $(SETUP) ## Set up, then run the tests (TEST=tests/nodes for some)
-	$(RUN) pytest -q -m "$(MARKERS)" $(TEST)
+	$(RUN) pytest -q -n $(WORKERS) --dist loadfile -m "$(MARKERS)" $(TEST)
 
 test-slow: $(SETUP) ## Run the tests that take long
 	$(RUN) pytest -q -m slow

@@ -66,6 +66,10 @@ TABLE: dict[str, tuple[events.Event, dict[str, Any]]] = {
         events.Injected(content="stop", ids=["i1"]),
         {"type": "inject", "content": "stop", "ids": ["i1"]},
     ),
+    "approval": (
+        events.Approval(interrupt_id="a1-c1", call_id="c1", tool_name="send", tool_args={"to": 1}),
+        {"interrupt_id": "a1-c1", "call_id": "c1", "tool_name": "send", "tool_args": {"to": 1}},
+    ),
     "done": (events.Done(**RUN), RUN),
     "error": (
         events.Failed(code="model", message="down"),
