@@ -12,7 +12,6 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Command, StateSnapshot
 
 from graph_agent.answer_form import form_of, with_form
-from graph_agent.approvals import Decisions, decided, waiting_calls
 from graph_agent.backends import given_backend, open_backend
 from graph_agent.bridge import iterate_sync, run_sync
 from graph_agent.deps import Deps
@@ -20,8 +19,8 @@ from graph_agent.errors import ApprovalNeededError, ConfigError
 from graph_agent.events import WireEvent
 from graph_agent.graph import compile_graph
 from graph_agent.hooks import Hooks, PostToolUse, PreToolUse
+from graph_agent.hooks.approvals import Decisions, decided, waiting_calls
 from graph_agent.interrupts import Interrupt, InterruptQueue, drained_ids
-from graph_agent.kept_threads import KeptThreads, Opened
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.per_loop import OncePerLoop
@@ -31,7 +30,8 @@ from graph_agent.retold import ending_events
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentState
 from graph_agent.structured.shape import Schema, checked_form
-from graph_agent.threads import new_thread_id as new_thread_id
+from graph_agent.threads.kept import KeptThreads, Opened
+from graph_agent.threads.listing import new_thread_id as new_thread_id
 from graph_agent.tools.registry import Tool, ToolRegistry
 from graph_agent.turns import DRAIN, LAST_EVENTS, Turns
 

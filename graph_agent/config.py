@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from graph_agent.agent import ReActAgent
-from graph_agent.asking import asking, matching
 from graph_agent.bridge import run_sync
 from graph_agent.deps import Deps
 from graph_agent.errors import ConfigError
 from graph_agent.hooks import Hooks
+from graph_agent.hooks.patterns import asking, matching
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.models.spec import ModelSpec
 from graph_agent.named import named_hook, named_tool

@@ -15,10 +15,10 @@ from graph_agent.events import End, WireEvent
 from graph_agent.interrupts import InterruptQueue, drained_ids
 from graph_agent.models.images import words_of
 from graph_agent.nodes.reporting import failure
-from graph_agent.repair import repair
 from graph_agent.settings import RunOptions
 from graph_agent.sync_graph import AgentGraph
-from graph_agent.threads import ThreadList, config_for
+from graph_agent.threads.listing import ThreadList, config_for
+from graph_agent.threads.repair import repair
 
 LAST_EVENTS = ("done", "error", "end")
 DRAIN: Command[str] = Command(goto="drain_interrupts")

@@ -7,8 +7,8 @@ import pytest
 from graph_agent.backends import memory_backend
 from graph_agent.backends.events import Numbered
 from graph_agent.backends.memory_events import MemoryEvents
-from graph_agent.cancelling import CancelWatch, cancel_elsewhere
 from graph_agent.events import End
+from graph_agent.runs.cancelling import CancelWatch, cancel_elsewhere
 
 pytestmark = pytest.mark.anyio
 

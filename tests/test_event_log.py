@@ -7,9 +7,9 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from graph_agent import ReActAgent
-from graph_agent.event_log import KEPT, EventLog, Numbered, closing_events
 from graph_agent.events import End, WireEvent
-from graph_agent.runs import CANCELLED
+from graph_agent.runs.event_log import KEPT, EventLog, Numbered, closing_events
+from graph_agent.runs.runs import CANCELLED
 from graph_agent.testing import ScriptedChatModel, check_events
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ import pytest
 
 from graph_agent.backends.events import Numbered
 from graph_agent.backends.memory_events import MemoryEvents
-from graph_agent.event_writer import LAST_TRIES, EventWriter
 from graph_agent.events import AnswerDelta, End
+from graph_agent.runs.event_writer import LAST_TRIES, EventWriter
 
 pytestmark = pytest.mark.anyio
 

@@ -13,11 +13,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from markdown_it import MarkdownIt
 
 from graph_agent import ConfigError, ReActAgent, ThreadNotFoundError, build_graph
-from graph_agent.export import ExportedThread
 from graph_agent.prompts import CALL_CANCELLED
 from graph_agent.state import AgentInput
 from graph_agent.testing import Gate, Held, ScriptedChatModel
-from graph_agent.threads import config_for
+from graph_agent.threads.export import ExportedThread
+from graph_agent.threads.listing import config_for
 
 pytestmark = pytest.mark.anyio
 

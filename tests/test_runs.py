@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 
 from graph_agent import ConfigError, ReActAgent, ThreadBusyError
 from graph_agent.events import WireEvent
-from graph_agent.runs import Run, Runs
+from graph_agent.runs.runs import Run, Runs
 from graph_agent.testing import Gate, Held, ScriptedChatModel, check_events
 
 pytestmark = pytest.mark.anyio

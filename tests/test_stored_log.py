@@ -22,8 +22,8 @@ from graph_agent.events import (
     Event,
     ThinkingStart,
 )
-from graph_agent.runs import Run, Runs
-from graph_agent.stored_log import INTERRUPTED, StoredLog, numbered_from, telling
+from graph_agent.runs.runs import Run, Runs
+from graph_agent.runs.stored_log import INTERRUPTED, StoredLog, numbered_from, telling
 from graph_agent.testing import ScriptedChatModel, check_events
 
 pytestmark = [

@@ -13,7 +13,7 @@ from graph_agent import ConfigError, ReActAgent, ThreadBusyError, ThreadNotFound
 from graph_agent.backends import open_backend
 from graph_agent.interrupts import InterruptQueue
 from graph_agent.testing import Gate, Held, ScriptedChatModel
-from graph_agent.threads import TITLE_CHARS, ThreadList, config_for, copy_title
+from graph_agent.threads.listing import TITLE_CHARS, ThreadList, config_for, copy_title
 
 pytestmark = pytest.mark.anyio
 

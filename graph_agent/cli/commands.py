@@ -23,7 +23,7 @@ from graph_agent.cli.views import Views
 from graph_agent.config import Config, load_config
 from graph_agent.context.encoding_download import fetch
 from graph_agent.errors import ConfigError
-from graph_agent.kept_threads import Form, KeptThreads
+from graph_agent.threads.kept import Form, KeptThreads
 
 T = TypeVar("T")
 

@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 import typer
 
 from graph_agent.agent import ReActAgent
-from graph_agent.approvals import Decisions, waiting_calls
 from graph_agent.cli.exit_codes import ExitCode
 from graph_agent.cli.follow import Events, follow
 from graph_agent.cli.safe_text import one_line
 from graph_agent.cli.views import View, Views
 from graph_agent.errors import ApprovalNeededError
 from graph_agent.events import Approval, End
+from graph_agent.hooks.approvals import Decisions, waiting_calls
 
 Follow: TypeAlias = Callable[[Events, View, str], Awaitable[ExitCode | None]]
 Calls: TypeAlias = list[dict[str, Any]]

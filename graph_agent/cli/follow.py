@@ -12,9 +12,9 @@ from graph_agent.agent import ReActAgent
 from graph_agent.cli.exit_codes import ExitCode, exit_code_of_error, exit_code_of_stop
 from graph_agent.cli.safe_text import one_line
 from graph_agent.cli.views import View
-from graph_agent.event_log import closing_events
 from graph_agent.events import End, WireEvent
-from graph_agent.runs import CANCELLED
+from graph_agent.runs.event_log import closing_events
+from graph_agent.runs.runs import CANCELLED
 
 Events = AsyncGenerator[WireEvent]
 

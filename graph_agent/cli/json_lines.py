@@ -8,7 +8,7 @@ import typer
 from graph_agent.cli.safe_text import json_line
 from graph_agent.errors import GraphAgentError
 from graph_agent.events import End, Failed, WireEvent
-from graph_agent.runs import CANCELLED
+from graph_agent.runs.runs import CANCELLED
 
 
 class JsonLines:

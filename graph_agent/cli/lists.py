@@ -14,9 +14,9 @@ from rich.text import Text
 from graph_agent.cli.model_rows import model_rows
 from graph_agent.cli.safe_text import json_line, one_line
 from graph_agent.errors import ConfigError
-from graph_agent.history import CheckpointInfo
 from graph_agent.models.registry import NOTHING_FOUND, ModelRegistry
-from graph_agent.threads import ThreadInfo
+from graph_agent.threads.history import CheckpointInfo
+from graph_agent.threads.listing import ThreadInfo
 
 
 def print_threads(threads: Sequence[ThreadInfo], *, json: bool) -> None:

@@ -13,7 +13,7 @@ from graph_agent.cli.exit_codes import ExitCode
 from graph_agent.cli.safe_text import one_line
 from graph_agent.config import Config
 from graph_agent.errors import ConfigError
-from graph_agent.runs import Runs
+from graph_agent.runs.runs import Runs
 from graph_agent.server.app import LOOPBACK, create_app
 
 PATIENCE = 3

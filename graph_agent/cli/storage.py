@@ -8,8 +8,8 @@ from langchain_core.language_models import FakeListChatModel
 from graph_agent.agent import ReActAgent
 from graph_agent.backends import Backend, open_backend
 from graph_agent.errors import ConfigError, ThreadNotFoundError
-from graph_agent.kept_threads import KeptThreads
-from graph_agent.threads import ThreadInfo, ThreadList
+from graph_agent.threads.kept import KeptThreads
+from graph_agent.threads.listing import ThreadInfo, ThreadList
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from fastapi.staticfiles import StaticFiles
 
 from graph_agent.agent import ReActAgent
 from graph_agent.config import Config, load_config
-from graph_agent.runs import Runs
+from graph_agent.runs.runs import Runs
 from graph_agent.server.bodies import Health
 from graph_agent.server.metrics import MEDIA_TYPE, metrics
 from graph_agent.server.problems import PROBLEM_RESPONSES, install_problems

@@ -10,7 +10,7 @@ from graph_agent.models.images import words_of
 from graph_agent.models.spec import Abilities
 from graph_agent.plain_text import cleaned
 from graph_agent.state import marked, said_by_user
-from graph_agent.threads import TITLE_CHARS
+from graph_agent.threads.listing import TITLE_CHARS
 
 
 class Health(BaseModel):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from graph_agent.runs import Runs
+from graph_agent.runs.runs import Runs
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

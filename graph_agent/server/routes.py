@@ -8,12 +8,12 @@ from fastapi import APIRouter, Depends, Header, HTTPException, Query, Request, R
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from graph_agent.agent import ReActAgent, new_thread_id
-from graph_agent.approvals import waiting_calls
 from graph_agent.errors import ApprovalNeededError, ConfigError, ThreadNotFoundError
 from graph_agent.events import Done
+from graph_agent.hooks.approvals import waiting_calls
 from graph_agent.interrupts import InterruptQueue
 from graph_agent.plain_text import cleaned
-from graph_agent.runs import Run, Runs
+from graph_agent.runs.runs import Run, Runs
 from graph_agent.server.bodies import (
     CancelOutcome,
     InterruptAccepted,
@@ -29,7 +29,7 @@ from graph_agent.server.bodies import (
 from graph_agent.server.problems import problem, status_of
 from graph_agent.server.sse import EventStream
 from graph_agent.settings import RunOptions
-from graph_agent.threads import ThreadInfo
+from graph_agent.threads.listing import ThreadInfo
 
 router = APIRouter(prefix="/api")
 

@@ -6,12 +6,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 
 from graph_agent.errors import ThreadNotFoundError
-from graph_agent.export import ExportedThread
-from graph_agent.history import CheckpointInfo
-from graph_agent.kept_threads import Form
 from graph_agent.server.bodies import ForkRequest, ThreadChange, ThreadCreated
 from graph_agent.server.routes import Agent
-from graph_agent.threads import ThreadInfo
+from graph_agent.threads.export import ExportedThread
+from graph_agent.threads.history import CheckpointInfo
+from graph_agent.threads.kept import Form
+from graph_agent.threads.listing import ThreadInfo
 
 router = APIRouter(prefix="/api/threads/{thread_id}")
 

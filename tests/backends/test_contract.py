@@ -11,7 +11,7 @@ from graph_agent import ReActAgent, ThreadBusyError
 from graph_agent.backends import Backend, open_backend
 from graph_agent.interrupts import Interrupt, InterruptQueue
 from graph_agent.testing import ScriptedChatModel
-from graph_agent.threads import ThreadList
+from graph_agent.threads.listing import ThreadList
 
 pytestmark = pytest.mark.anyio
 

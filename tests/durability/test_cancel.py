@@ -16,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 
 from graph_agent.events import WireEvent
 from graph_agent.prompts import CALL_CANCELLED, SELECT_TOOLS, SUMMARIZE, SYNTHESIS_SYSTEM
-from graph_agent.runs import Runs
+from graph_agent.runs.runs import Runs
 from graph_agent.testing import Deltas, Gate, Held, check_events
 from graph_agent.testing.replies import Delay
 

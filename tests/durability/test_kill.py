@@ -24,7 +24,7 @@ from graph_agent.prompts import SYNTHESIS_SYSTEM
 from graph_agent.state import marked
 from graph_agent.testing import Deltas, ScriptedChatModel, StrictEndpoint
 from graph_agent.testing.replies import Delay
-from graph_agent.threads import config_for
+from graph_agent.threads.listing import config_for
 
 pytestmark = pytest.mark.anyio
 logger = logging.getLogger(__name__)

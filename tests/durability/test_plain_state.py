@@ -25,7 +25,7 @@ from graph_agent import ConfigError, ReActAgent, build_graph
 from graph_agent.backends import Backend, open_backend
 from graph_agent.prompts import SUMMARIZE, SYNTHESIS_SYSTEM
 from graph_agent.testing import ScriptedChatModel
-from graph_agent.threads import config_for
+from graph_agent.threads.listing import config_for
 
 pytestmark = pytest.mark.anyio
 

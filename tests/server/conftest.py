@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from graph_agent import ReActAgent
-from graph_agent.runs import Runs
+from graph_agent.runs.runs import Runs
 from graph_agent.server.app import create_app
 
 CHROMIUM_OPTIONS = [

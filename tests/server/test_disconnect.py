@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graph_agent.event_log import KEPT
+from graph_agent.runs.event_log import KEPT
 from graph_agent.testing import Gate, Held, check_events
 from graph_agent.testing.replies import Deltas
 

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 
 from graph_agent import ReActAgent
 from graph_agent.hooks import Ask
-from graph_agent.runs import Runs
+from graph_agent.runs.runs import Runs
 from graph_agent.testing import Gate, Held, HttpError, ScriptedChatModel, check_events
 
 pytestmark = pytest.mark.anyio

@@ -9,10 +9,10 @@ from langchain_core.messages import AIMessage
 
 from graph_agent import ReActAgent
 from graph_agent.backends import memory_backend
-from graph_agent.event_log import EventLog
 from graph_agent.events import AnswerDelta, End, ThinkingStart
+from graph_agent.runs.event_log import EventLog
+from graph_agent.runs.stored_log import StoredLog, numbered_from, telling
 from graph_agent.server.sse import frames
-from graph_agent.stored_log import StoredLog, numbered_from, telling
 from graph_agent.testing import ScriptedChatModel, check_events
 
 pytestmark = pytest.mark.anyio

@@ -9,12 +9,12 @@ import pytest
 from fastapi import FastAPI
 
 from graph_agent import ReActAgent
-from graph_agent.export import ExportedThread
-from graph_agent.history import CheckpointInfo
 from graph_agent.server import routes, thread_routes
 from graph_agent.server.problems import PROBLEM_RESPONSES, install_problems
 from graph_agent.server.protection import SECURITY_HEADERS
 from graph_agent.testing import Gate, Held, ScriptedChatModel
+from graph_agent.threads.export import ExportedThread
+from graph_agent.threads.history import CheckpointInfo
 
 pytestmark = pytest.mark.anyio
 

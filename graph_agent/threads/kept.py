@@ -8,14 +8,14 @@ from langgraph.types import StateSnapshot
 from graph_agent.backends import Backend
 from graph_agent.bridge import run_sync
 from graph_agent.errors import ConfigError, ThreadNotFoundError
-from graph_agent.export import as_json, content_of
-from graph_agent.export_markdown import as_markdown
-from graph_agent.history import CheckpointInfo, checkpoint, checkpoints, copy_state
 from graph_agent.interrupts import InterruptQueue
 from graph_agent.per_loop import OncePerLoop
 from graph_agent.sync_graph import AgentGraph
-from graph_agent.threads import ThreadInfo, ThreadList, config_for, copy_title
-from graph_agent.threads import new_thread_id as fresh_thread_id
+from graph_agent.threads.export import as_json, content_of
+from graph_agent.threads.export_markdown import as_markdown
+from graph_agent.threads.history import CheckpointInfo, checkpoint, checkpoints, copy_state
+from graph_agent.threads.listing import ThreadInfo, ThreadList, config_for, copy_title
+from graph_agent.threads.listing import new_thread_id as fresh_thread_id
 
 Opened = tuple[Backend, AgentGraph]
 """What one event loop uses."""

@@ -10,7 +10,7 @@ from langgraph.types import StateSnapshot, StateUpdate
 from graph_agent.prompts import CALL_CANCELLED
 from graph_agent.state import AgentState, Update, open_calls
 from graph_agent.sync_graph import AgentGraph
-from graph_agent.threads import config_for
+from graph_agent.threads.listing import config_for
 
 
 async def repair(graph: AgentGraph, thread_id: str) -> None:

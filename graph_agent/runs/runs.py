@@ -6,19 +6,19 @@ from contextlib import AsyncExitStack, aclosing
 from functools import partial
 
 from graph_agent.agent import ReActAgent
-from graph_agent.approvals import Decisions
 from graph_agent.backends import Backend
 from graph_agent.backends.events import Numbered
-from graph_agent.cancelling import CancelWatch, cancel_elsewhere
 from graph_agent.errors import ThreadBusyError
-from graph_agent.event_writer import EventWriter
 from graph_agent.events import WireEvent
+from graph_agent.hooks.approvals import Decisions
 from graph_agent.question import Message
-from graph_agent.run import CANCELLED as CANCELLED
-from graph_agent.run import Run as Run
+from graph_agent.runs.cancelling import CancelWatch, cancel_elsewhere
+from graph_agent.runs.event_writer import EventWriter
+from graph_agent.runs.run import CANCELLED as CANCELLED
+from graph_agent.runs.run import Run as Run
+from graph_agent.runs.stored_log import StoredLog, numbered_from, telling
+from graph_agent.runs.tally import Tally
 from graph_agent.settings import RunOptions
-from graph_agent.stored_log import StoredLog, numbered_from, telling
-from graph_agent.tally import Tally
 from graph_agent.turns import LAST_EVENTS
 
 TELLING_TIMEOUT = 5.0

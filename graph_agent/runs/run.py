@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from graph_agent.event_log import EventLog
-from graph_agent.event_writer import EventWriter
 from graph_agent.events import End, Failed, WireEvent
 from graph_agent.nodes.reporting import failure
+from graph_agent.runs.event_log import EventLog
+from graph_agent.runs.event_writer import EventWriter
 
 CANCELLED = Failed(code="cancelled", message="The run was cancelled. The thread can go on.")
 BROKEN_OFF = "Cancelled before it finished."

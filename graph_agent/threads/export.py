@@ -9,12 +9,12 @@ import orjson
 from langchain_core.messages import BaseMessage, SystemMessage, message_to_dict
 from pydantic import BaseModel, ConfigDict
 
-from graph_agent.history import checkpoint
 from graph_agent.plain_text import cleaned
-from graph_agent.repair import saver_of
 from graph_agent.state import AgentState, RunUsage, StopReason, is_question
 from graph_agent.sync_graph import AgentGraph
-from graph_agent.threads import ThreadInfo, config_for
+from graph_agent.threads.history import checkpoint
+from graph_agent.threads.listing import ThreadInfo, config_for
+from graph_agent.threads.repair import saver_of
 from graph_agent.trace import StepRecord, step_records
 
 JSON = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE

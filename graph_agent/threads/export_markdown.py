@@ -13,11 +13,11 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
 from graph_agent.context.exchanges import exchanges
-from graph_agent.export import ExportedRun, ThreadContent
 from graph_agent.models.images import words_of
 from graph_agent.plain_text import cleaned
 from graph_agent.prompts import USER_INTERRUPT
 from graph_agent.state import is_question, marked
+from graph_agent.threads.export import ExportedRun, ThreadContent
 
 ARGUMENT_CHARS = 1_000
 RESULT_CHARS = 2_000

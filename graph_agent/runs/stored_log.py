@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Sequence
 from graph_agent.backends import Backend
 from graph_agent.backends.events import Numbered, StoredRun, ends, number_after
 from graph_agent.errors import ThreadBusyError
-from graph_agent.event_log import Opened
 from graph_agent.events import End, Failed, WireEvent
+from graph_agent.runs.event_log import Opened
 
 LARGEST = 2**63 - 1
 """The largest number that a database holds."""

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict
 
 from graph_agent.errors import ConfigError, ThreadNotFoundError
 from graph_agent.models.images import words_of
-from graph_agent.repair import closing, results_of
 from graph_agent.state import AgentState, Update
 from graph_agent.sync_graph import AgentGraph
-from graph_agent.threads import config_for
+from graph_agent.threads.listing import config_for
+from graph_agent.threads.repair import closing, results_of
 
 SHOWN_CHARS = 80
 """Characters of a step's newest message that the list shows."""
