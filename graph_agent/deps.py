@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from langgraph.runtime import Runtime
 
+from graph_agent.backends.saved_steps import SavedSteps
 from graph_agent.context.budget import message_cap, nominal_budget, prompt_budget
 from graph_agent.context.prompt import prompt_of
 from graph_agent.context.view import Caps
@@ -39,6 +40,8 @@ class Deps:
     """What form every run's answer is given in as data, besides the text; None means none."""
     hooks: Hooks = field(default_factory=Hooks)
     """What the host says about tool calls."""
+    steps: SavedSteps | None = None
+    """Which steps are saved; None where the checkpointer does not tell."""
     now: Callable[[], float] = time.time
     """Unix time in seconds."""
     _protocols: dict[ProtocolKey, TurnProtocol] = field(default_factory=dict)

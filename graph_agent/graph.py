@@ -10,6 +10,7 @@ only if a message waits, and `guard_context` only if the prompt does not fit.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -20,6 +21,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from graph_agent import nodes
+from graph_agent.backends.saved_steps import KnownSteps
 from graph_agent.deps import Deps
 from graph_agent.hooks import Hooks, PostToolUse, PreToolUse
 from graph_agent.models.language_model import LanguageModel
@@ -155,6 +157,8 @@ def compile_graph(
     deps: Deps, *, checkpointer: Checkpointer = None, store: BaseStore | None = None
 ) -> AgentGraph:
     """Compile the wired graph, with its sync methods."""
+    if isinstance(checkpointer, KnownSteps):
+        deps = replace(deps, steps=checkpointer.steps)
     graph = wire(deps).compile(checkpointer, store=store, name="react")
     graph.config = RunnableConfig(recursion_limit=RECURSION_LIMIT)
     return with_sync_methods(graph)

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from graph_agent.backends.backend import Backend, stop_store
+from graph_agent.backends.saved_steps import KnownSteps
 from graph_agent.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ async def open_postgres(url: str) -> Backend:
     from graph_agent.backends.advisory_leases import AdvisoryLeases  # noqa: PLC0415
     from graph_agent.backends.postgres_events import PostgresEvents  # noqa: PLC0415
 
+    class Saver(KnownSteps, AsyncPostgresSaver):
+        """Saves, and tells which steps it has saved."""
+
     async with AsyncExitStack() as opened:
         try:
             leases = AdvisoryLeases(url)
@@ -41,7 +45,7 @@ async def open_postgres(url: str) -> Backend:
             # Two processes may start at once, and both find no tables.
             async with leases.turn("setup"):
                 pool = await opened.enter_async_context(_pool(url))
-                saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
+                saver, store = Saver(pool), AsyncPostgresStore(pool)
                 opened.push_async_callback(stop_store, store)
                 await saver.setup()
                 await store.setup()

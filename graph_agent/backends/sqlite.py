@@ -12,10 +12,15 @@ from graph_agent.backends.backend import Backend, stop_store
 from graph_agent.backends.grouped_saver import GroupedSqliteSaver
 from graph_agent.backends.grouped_writes import GroupedWrites
 from graph_agent.backends.leases import FileLeases
+from graph_agent.backends.saved_steps import KnownSteps
 from graph_agent.backends.sqlite_events import SqliteEvents
 from graph_agent.backends.sqlite_statements import BUSY_TIMEOUT, connect
 from graph_agent.backends.sqlite_store import SharedSqliteStore
 from graph_agent.errors import ConfigError
+
+
+class _Saver(KnownSteps, GroupedSqliteSaver):
+    """Saves in groups, and tells which steps it has saved."""
 
 
 class _Connection(aiosqlite.Connection):
@@ -46,7 +51,7 @@ async def open_sqlite(file: str) -> Backend:
                 connection = await _connect(path, opened)
                 writes = GroupedWrites(partial(connect, path))
                 opened.push_async_callback(writes.close)
-                saver = GroupedSqliteSaver(connection, writes)
+                saver = _Saver(connection, writes)
                 store = SharedSqliteStore(await _connect(path, opened))
                 opened.push_async_callback(stop_store, store)
                 await saver.setup()

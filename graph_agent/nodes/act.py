@@ -29,9 +29,11 @@ WITHHELD = "Error: the result of `{name}` is withheld, for the check of it faile
 async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) -> Update:
     """Run every open call and add the results in the order of the calls, and at times a reminder.
 
-    Reads `messages` and `held`.
+    Reads `messages` and `held`. No call runs before the reply that asks for it is saved: after a
+    crash it is the same calls that are open, and at most those of one reply have run already.
     """
     deps = deps.for_run(runtime)
+    await _saved(runtime, deps)
     calls = await permitted(_calls(state), state, runtime, deps)
     results = await _results(calls, state, runtime, deps)
     added = [*results, *state.held]
@@ -43,6 +45,13 @@ async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) ->
     elif ours := reminder(state, added, interval=deps.settings.self_reflection_interval):
         update["messages"] = [*added, ours]
     return update
+
+
+async def _saved(runtime: Runtime[RunOptions], deps: Deps) -> None:
+    at = runtime.execution_info
+    if deps.steps and at and at.thread_id is not None:
+        graph, _, _ = at.checkpoint_ns.rpartition("|")
+        await deps.steps.wait(at.thread_id, graph, at.checkpoint_id)
 
 
 async def _results(

@@ -1,0 +1,99 @@
+"""Knows which step of a thread is saved, so that no tool runs before what asks for it is."""
+
+import asyncio
+from typing import Any, TypeAlias
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+
+Place: TypeAlias = tuple[str, str]
+"""A thread and, in it, a graph's namespace."""
+
+
+class SavedSteps:
+    """The newest saved step of each thread; ids of steps grow."""
+
+    def __init__(self) -> None:
+        self._newest: dict[Place, str] = {}
+        self._waiting: dict[Place, list[tuple[str, asyncio.Future[None]]]] = {}
+
+    def saved(self, place: Place, step: str) -> None:
+        """Note that a step is saved, and with it all before it."""
+        newest = self._newest[place] = max(step, self._newest.get(place, ""))
+        waiting = self._waiting.pop(place, [])
+        for awaited, done in waiting:
+            if awaited > newest:
+                self._waiting.setdefault(place, []).append((awaited, done))
+            elif not done.done():
+                done.set_result(None)
+
+    def failed(self, place: Place, error: Exception) -> None:
+        """Tell those who wait that the thread cannot be saved."""
+        for _, done in self._waiting.pop(place, []):
+            if not done.done():
+                done.set_exception(error)
+
+    async def wait(self, thread_id: str, namespace: str, step: str) -> None:
+        """Return once a step of a run that goes on in this process is saved.
+
+        Raises:
+            Exception: What kept it from being saved.
+        """
+        place = (thread_id, namespace)
+        if self._newest.get(place, step) >= step:
+            return
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(place, []).append((step, done))
+        await done
+
+    def forget(self, thread_id: str) -> None:
+        """Forget a thread that is deleted."""
+        for place in [place for place in self._newest if place[0] == thread_id]:
+            del self._newest[place]
+
+
+class KnownSteps(BaseCheckpointSaver[str]):
+    """A checkpointer, mixed in before one that saves, that tells which steps it has saved."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.steps = SavedSteps()
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint; LangGraph hands it over once what it consists of is saved."""
+        try:
+            saved = await super().aput(config, checkpoint, metadata, new_versions)
+        except Exception as error:
+            self.steps.failed(_place(config), error)
+            raise
+        self.steps.saved(_place(config), checkpoint["id"])
+        return saved
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Read a checkpoint, which may be another process's work."""
+        found = await super().aget_tuple(config)
+        if found is not None:
+            self.steps.saved(_place(found.config), found.checkpoint["id"])
+        return found
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete a thread."""
+        await super().adelete_thread(thread_id)
+        self.steps.forget(thread_id)
+
+
+def _place(config: RunnableConfig) -> Place:
+    place = config["configurable"]
+    return str(place["thread_id"]), place.get("checkpoint_ns", "")

@@ -1,0 +1,94 @@
+"""No tool runs before the reply that asks for it is saved."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graph_agent import ModelRegistry, ReActAgent
+from graph_agent.backends.saved_steps import KnownSteps
+from graph_agent.models.spec import ModelSpec
+from graph_agent.testing import Gate, StrictEndpoint
+
+pytestmark = pytest.mark.anyio
+
+
+class SlowSaver(InMemorySaver):
+    """A database that is behind: it holds the step that runs tools, or cannot save it."""
+
+    def __init__(self, gate: Gate, *, full: bool) -> None:
+        super().__init__()
+        self._gate, self._full = gate, full
+
+    async def aput(self, config: RunnableConfig, checkpoint: Any, *args: Any) -> RunnableConfig:
+        if "branch:to:act" in checkpoint["channel_values"]:
+            await self._gate.hold()
+            if self._full:
+                raise OSError("the disk is full")
+        return await super().aput(config, checkpoint, *args)
+
+
+class Saver(KnownSteps, SlowSaver):
+    """The same, and it tells what it has saved."""
+
+
+class Shop:
+    """A tool, and what was done in which order."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+
+    async def pay(self, amount: int) -> str:
+        """Pay.
+
+        Args:
+            amount: Euros.
+        """
+        self.order.append("paid")
+        return f"paid {amount}"
+
+
+AgentOf = Callable[..., ReActAgent]
+
+
+@pytest.fixture
+def agent_of(speech: Any) -> Iterator[AgentOf]:
+    """Make an agent whose model pays, then answers."""
+    replies = [speech.calls(("pay", {"amount": 5})), speech.final("Paid."), "Paid."]
+    with StrictEndpoint(replies) as endpoint:
+        models = ModelRegistry({"m": ModelSpec(model="m", base_url=endpoint.base_url)})
+
+        def agent(shop: Shop, saver: Saver) -> ReActAgent:
+            native = speech.mode == "native"
+            return ReActAgent(
+                "m", [shop.pay], models=models, checkpointer=saver, use_native_tools=native
+            )
+
+        yield agent
+
+
+async def test_a_call_runs_once_what_asks_for_it_is_saved(agent_of: AgentOf) -> None:
+    shop, gate = Shop(), Gate()
+    async with agent_of(shop, Saver(gate, full=False)) as agent:
+        run = asyncio.create_task(agent.run("Pay 5."))
+        await gate.reached()
+        for _ in range(100):  # Whoever can go on without it does so now.
+            await asyncio.sleep(0)
+        shop.order.append("saving")
+        gate.open()
+        assert (await run).answer == "Paid."
+    assert shop.order == ["saving", "paid"]
+
+
+async def test_a_call_does_not_run_where_what_asks_for_it_cannot_be_saved(
+    agent_of: AgentOf,
+) -> None:
+    shop, gate = Shop(), Gate()
+    gate.open()
+    async with agent_of(shop, Saver(gate, full=True)) as agent:
+        events = [event["event"] async for event in agent.stream("Pay 5.")]
+    await gate.reached()
+    assert (events[-2:], shop.order) == (["error", "end"], [])
