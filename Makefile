@@ -10,6 +10,12 @@ VENV = .venv
 RUN = $(VENV)/bin/python -m
 SETUP = $(VENV)/.set-up
 
+# Other agents are measured in environments of their own.
+BENCH_VENV = .venv-bench
+BENCH_SETUPS = $(patsubst benchmarks/environments/%.txt,$(BENCH_VENV)/%/.set-up,\
+	$(wildcard benchmarks/environments/*.txt))
+ROUNDS = 5
+
 HOST = 127.0.0.1
 PORT = 8000
 TEST = tests graph_agent
@@ -21,7 +27,8 @@ CHROMIUM ?= $(wildcard /usr/bin/chromium)
 MARKERS = not local and not slow and not kill$(if $(CHROMIUM),, and not browser)
 
 .DEFAULT_GOAL = help
-.PHONY: help run studio test test-slow test-kill test-local check fix lint types bench docs lock clean
+.PHONY: help run studio test test-slow test-kill test-local check fix lint types bench bench-full \
+	bench-environments docs lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -57,8 +64,19 @@ lint: $(SETUP) ## Check format and style
 types: $(SETUP) ## Check types
 	$(RUN) mypy
 
-bench: $(SETUP) ## Measure what an iteration costs as a thread grows
-	$(VENV)/bin/python benchmarks/iteration_cost.py
+bench: $(SETUP) ## Measure what an iteration costs, beside other loops: two minutes
+	$(RUN) benchmarks run --name short
+
+bench-full: bench-environments ## Measure everything, against what is wanted: hours (ROUNDS=5)
+	$(RUN) benchmarks run --full --rounds $(ROUNDS) --name full
+
+bench-environments: $(SETUP) $(BENCH_SETUPS)
+
+$(BENCH_VENV)/%/.set-up: benchmarks/environments/%.txt
+	@echo "Setting up $(@D)."
+	@$(RUN) venv --clear $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@touch $@
 
 docs: $(SETUP) ## Write what is generated: docs/reference.md, docs/graph.mmd, tables
 	$(VENV)/bin/python docs/generate.py

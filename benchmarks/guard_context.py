@@ -10,7 +10,7 @@ import statistics
 import time
 from collections.abc import Sequence
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.runtime import ExecutionInfo, Runtime
 
 from graph_agent import Settings
@@ -29,7 +29,7 @@ ITERATIONS = 200
 RESULT = "The seventeen ferries leave the northern harbour at noon, most of them late. " * 26
 
 
-def exchange(number: int) -> list[BaseMessage]:
+def exchange(number: int) -> list[AnyMessage]:
     """Make a call and its result."""
     call = {"name": "read", "args": {"page": number}, "id": f"c{number}", "type": "tool_call"}
     return [
@@ -42,7 +42,7 @@ async def measured(tokens: int) -> float:
     """Return the median cost of one call of the node at a history of so many tokens."""
     model = LanguageModel.of(ScriptedChatModel(replies=[]), context_size=1_000_000)
     deps = Deps(model=model, tools=ToolRegistry(), settings=Settings(database="memory:"))
-    messages: list[BaseMessage] = [HumanMessage("What do the pages say?", id="q")]
+    messages: list[AnyMessage] = [HumanMessage("What do the pages say?", id="q")]
     state = thread(messages)
     number = 0
     while prompt_of(state, deps.caps).tokens < tokens:
@@ -61,7 +61,7 @@ async def measured(tokens: int) -> float:
     return statistics.median(seconds) * 1_000
 
 
-def thread(messages: Sequence[BaseMessage]) -> AgentState:
+def thread(messages: Sequence[AnyMessage]) -> AgentState:
     """Make a state as LangGraph hands it to a node."""
     return AgentState(messages=list(messages), turn=Turn(run_id="r", start=0, started_at=0.0))
 

