@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from langgraph.runtime import Runtime
 
@@ -23,6 +24,7 @@ from graph_agent.structured import Schema
 from graph_agent.tools.registry import ToolRegistry
 
 ProtocolKey = tuple[bool, tuple[str, ...], str]
+NO_CHOICE = RunOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +68,10 @@ class Deps:
         """Apply the choices of one run; made once for each set of choices."""
         # Without a choice LangGraph passes None, whatever its type says.
         given: RunOptions | None = runtime.context
-        # The form of the answer changes nothing here, and each run may bring one of its own.
-        options = replace(given or RunOptions(), response_format=None)
+        options = NO_CHOICE if given is None else given
+        if options.response_format is not None:
+            # It changes nothing here, and each run may bring one of its own.
+            options = replace(options, response_format=None)
         if options == self._options:
             return self
         if options not in self._runs:
@@ -125,7 +129,7 @@ class Deps:
         """Tokens that a prompt may take."""
         return prompt_budget(self.model, self.settings)
 
-    @property
+    @cached_property
     def caps(self) -> Caps:
         """Tokens that parts of a prompt may take; the same all the time, as prompts grow."""
         budget = nominal_budget(self.model, self.settings)

@@ -14,6 +14,7 @@ from graph_agent.errors import (
     ModelRefusedError,
     ModelUnavailableError,
 )
+from graph_agent.models.endpoint_error import EndpointError
 from graph_agent.models.signatures import is_overflow, is_used_up
 
 PASSING_STATUS = {408, 409, 429}
@@ -84,7 +85,7 @@ def _without_status(error: Exception, words: str, labels: Set[str]) -> ModelErro
     if isinstance(_root(error), httpx.TransportError | ConnectionError):
         # Other providers' clients wrap what their connection met in an error of their own.
         return _unreachable(error)
-    if isinstance(error, openai.APIError) or getattr(error, "is_retryable", False):
+    if isinstance(error, EndpointError | openai.APIError) or getattr(error, "is_retryable", False):
         return ModelUnavailableError(f"The model's endpoint broke off: {words} Try again later.")
     return ModelError(f"The model call failed: {type(error).__name__}: {words}")
 

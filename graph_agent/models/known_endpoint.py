@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import openai
-
 from graph_agent.errors import ContextOverflowError, ModelRefusedError, ToolsRefusedError
 from graph_agent.models.adaptation import adapted, refuses_the_schema, refuses_tools
 from graph_agent.models.calibration import Calibration
+from graph_agent.models.endpoint_error import EndpointError
 from graph_agent.models.failures import classify
 from graph_agent.models.wire_rules import WireRules, rules_for
 
@@ -106,9 +105,7 @@ class Adapting:
         """By which to ask next."""
         return self._endpoint.rules_of(self._parameters)
 
-    def after(
-        self, refusal: openai.APIStatusError, used: WireRules, parameters: Mapping[str, Any]
-    ) -> None:
+    def after(self, refusal: EndpointError, used: WireRules, parameters: Mapping[str, Any]) -> None:
         """Change the rules so that the request may be asked again.
 
         Args:
@@ -118,18 +115,18 @@ class Adapting:
 
         Raises:
             ToolsRefusedError: It takes no tools: the request must be put in another way.
-            openai.APIStatusError: The refusal itself: there is nothing left to change.
+            EndpointError: The refusal itself: there is nothing left to change.
         """
-        words = f"{refusal.message} {refusal.body}"
+        words, status = f"{refusal.message} {refusal.body}", refusal.status_code or 0
         self._tried.append((used, words))
         tried = [rules for rules, _ in self._tried]
         if self.rules not in tried:
             return  # another request has learned meanwhile
         too_long = isinstance(classify(refusal), ContextOverflowError)
-        if not too_long and refuses_the_schema(refusal.status_code, words, parameters):
+        if not too_long and refuses_the_schema(status, words, parameters):
             self._endpoint.refuse(parameters["response_format"])
             return  # the rules for this schema alone are other ones now
-        changed = None if too_long else adapted(self.rules, refusal.status_code, words, parameters)
+        changed = None if too_long else adapted(self.rules, status, words, parameters)
         if changed is None or changed in tried:
             self._forget_what_did_not_help(words)
             raise refusal

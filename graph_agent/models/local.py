@@ -4,11 +4,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import openai
 from pydantic import PrivateAttr
 
 from graph_agent.models.embedded import serve
-from graph_agent.models.openai_compatible import CompatibleChatModel
+from graph_agent.models.openai_compatible import PATH, CompatibleChatModel
 from graph_agent.models.weights import ensure_weights
 
 LOCAL_CONTEXT_SIZE = 8192
@@ -47,7 +46,5 @@ class LocalChatModel(CompatibleChatModel):
             weights = self._weights = await asyncio.to_thread(ensure_weights)
         return await serve(weights, context_size=self.context_size)
 
-    async def _client(self) -> openai.AsyncOpenAI:
-        client = await super()._client()
-        client.base_url = await self._address()
-        return client
+    async def _url(self) -> str:
+        return f"{await self._address()}{PATH}"

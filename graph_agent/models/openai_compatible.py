@@ -6,28 +6,31 @@ calls never repaired); streams report usage; each event loop has its own HTTP cl
 below our own layer tries a failed call again.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-import openai
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
 from pydantic import Field, PrivateAttr
 
+from graph_agent.bridge import run_sync
+from graph_agent.models.endpoint_error import EndpointError
+from graph_agent.models.event_stream import EventStream
 from graph_agent.models.known_endpoint import Adapting, KnownEndpoint, endpoint_at
-from graph_agent.models.plain_http import client_options
-from graph_agent.models.reply import began_thinking, read_reply
-from graph_agent.models.stream_assembly import EventStream, StreamAssembly
+from graph_agent.models.listeners import nobody_listens
+from graph_agent.models.reply import began_thinking, parsed, read_reply
+from graph_agent.models.stream_assembly import StreamAssembly
+from graph_agent.models.transport import Transport
 from graph_agent.models.wire import request_body, shaped
 
 PATH = "/chat/completions"
 LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
-JSON = {"Content-Type": "application/json"}
 STREAM = {"stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -41,9 +44,7 @@ class CompatibleChatModel(ChatOpenAI):
     wire: dict[str, Any] = Field(default_factory=dict)
     """Flags of `WireRules` that the config file sets."""
     _endpoint: KnownEndpoint | None = PrivateAttr(default=None)
-    _clients: dict[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = PrivateAttr(
-        default_factory=dict
-    )
+    _transport: Transport | None = PrivateAttr(default=None)
 
     @property
     def endpoint(self) -> KnownEndpoint:
@@ -53,6 +54,21 @@ class CompatibleChatModel(ChatOpenAI):
             self._endpoint = endpoint_at(base_url, self.model_name, self.wire)
         return self._endpoint
 
+    async def ainvoke(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        """Ask for one reply."""
+        plain = isinstance(input, list) and all(isinstance(each, BaseMessage) for each in input)
+        if plain and self.rate_limiter is None and nobody_listens(config):
+            messages = cast("list[BaseMessage]", input)
+            return await self._reply(messages, self._parameters(stop, kwargs))
+        return await super().ainvoke(input, config, stop=stop, **kwargs)
+
     async def _agenerate(
         self,
         messages: list[BaseMessage],
@@ -60,13 +76,16 @@ class CompatibleChatModel(ChatOpenAI):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        parameters = self._parameters(stop, kwargs)
+        message = await self._reply(messages, self._parameters(stop, kwargs))
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    async def _reply(
+        self, messages: Sequence[BaseMessage], parameters: Mapping[str, Any]
+    ) -> AIMessage:
         reply = await self._post(parameters, messages)
         if isinstance(reply, EventStream):
-            message = await self._collected(reply, parameters)
-        else:
-            message = self._read(reply)
-        return ChatResult(generations=[ChatGeneration(message=message)])
+            return await self._collected(reply, parameters)
+        return self._read(reply)
 
     async def _astream(
         self,
@@ -78,36 +97,32 @@ class CompatibleChatModel(ChatOpenAI):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         parameters = self._parameters(stop, kwargs)
-        stream = await self._post(parameters | STREAM, messages)
+        stream = cast("EventStream", await self._post(parameters | STREAM, messages))
         assembly = self._assembly(parameters)
         async with aclosing(stream.pieces(idle_timeout=self.stream_idle_timeout)) as pieces:
             async for piece in pieces:
                 yield await _told(assembly.add(piece), run_manager)
         yield await _told(assembly.end(on_purpose=stream.ended), run_manager)
 
-    async def _post(self, parameters: Mapping[str, Any], messages: Sequence[BaseMessage]) -> Any:
+    async def _post(
+        self, parameters: Mapping[str, Any], messages: Sequence[BaseMessage]
+    ) -> bytes | EventStream:
         """Ask, and ask again by other rules for as long as a refusal says which.
 
         Returns:
             The body of the answer, or the stream of its pieces.
         """
-        client, adapting = await self._client(), Adapting(self.endpoint, parameters)
+        url, adapting = await self._url(), Adapting(self.endpoint, parameters)
         while True:
             if parameters.get("tools"):
                 self.endpoint.expect_tools()
             rules = adapting.rules
             asked = shaped({**parameters, **(STREAM if rules.stream_only else {})}, rules)
             content = request_body(asked, messages, rules)
+            send = self._sender.stream if asked.get("stream") else self._sender.post
             try:
-                return await client.post(
-                    PATH,
-                    cast_to=object,
-                    content=content,
-                    options={"headers": JSON},
-                    stream=bool(asked.get("stream")),
-                    stream_cls=EventStream,
-                )
-            except openai.APIStatusError as refusal:
+                return await send(url, content)
+            except EndpointError as refusal:
                 adapting.after(refusal, rules, asked)
 
     async def _collected(self, stream: EventStream, parameters: Mapping[str, Any]) -> AIMessage:
@@ -121,8 +136,9 @@ class CompatibleChatModel(ChatOpenAI):
         names = [tool["function"]["name"] for tool in parameters.get("tools") or []]
         return StreamAssembly(names, begins_thinking=self.endpoint.rules.begins_thinking)
 
-    def _read(self, body: object) -> AIMessage:
+    def _read(self, content: bytes) -> AIMessage:
         """Read a whole reply, and note how it began: a stream must know that beforehand."""
+        body = parsed(content)
         if began_thinking(body) and not self.endpoint.rules.begins_thinking:
             self.endpoint.rules = replace(self.endpoint.rules, begins_thinking=True)
         return read_reply(body)
@@ -134,22 +150,7 @@ class CompatibleChatModel(ChatOpenAI):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        parameters = self._parameters(stop, kwargs)
-        adapting = Adapting(self.endpoint, parameters)
-        while True:
-            if parameters.get("tools"):
-                self.endpoint.expect_tools()
-            rules = adapting.rules
-            asked = shaped(parameters, rules)
-            content = request_body(asked, messages, rules)
-            try:
-                body: Any = self.root_client.post(
-                    PATH, cast_to=object, content=content, options={"headers": JSON}
-                )
-            except openai.APIStatusError as refusal:
-                adapting.after(refusal, rules, asked)
-            else:
-                return ChatResult(generations=[ChatGeneration(message=self._read(body))])
+        return run_sync(self._agenerate(messages, stop, **kwargs))
 
     def _stream(
         self,
@@ -174,25 +175,25 @@ class CompatibleChatModel(ChatOpenAI):
         return False
 
     async def aclose(self) -> None:
-        """Close the running loop's HTTP client; the next call opens another."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
+        """Close the running loop's connections; the next call opens others."""
+        if self._transport is not None:
+            await self._transport.aclose()
 
-    async def _client(self) -> openai.AsyncOpenAI:
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            # A client keeps its loop alive, so those of loops that have ended are dropped.
-            for ended in [known for known in self._clients if known.is_closed()]:
-                del self._clients[ended]
-            client = self.root_async_client.with_options(
-                http_client=openai.DefaultAsyncHttpxClient(
-                    **client_options(str(self.root_async_client.base_url))
-                )
-            )
-            self._clients[loop] = client
-        return client
+    @property
+    def _sender(self) -> Transport:
+        if self._transport is None:
+            client = self.root_async_client
+            given = {**client.default_headers, **client.auth_headers}
+            # What its client leaves out has another type.
+            headers = {name: value for name, value in given.items() if isinstance(value, str)}
+            seconds = self.request_timeout
+            seconds = seconds if isinstance(seconds, int | float) else None
+            self._transport = Transport(headers, timeout=seconds)
+        return self._transport
+
+    async def _url(self) -> str:
+        """Return the address that is asked."""
+        return f"{str(self.root_async_client.base_url).rstrip('/')}{PATH}"
 
     def _parameters(self, stop: list[str] | None, call: Mapping[str, Any]) -> dict[str, Any]:
         parameters = _with_one_limit(self._default_params) | _with_one_limit(call)

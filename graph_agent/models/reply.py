@@ -21,6 +21,15 @@ UNREADABLE_AT = "unreadable_at"
 """Key in a reply's metadata: the places, among all its calls, of those that cannot be read."""
 
 
+def parsed(content: bytes) -> object:
+    """Read the body of an answer: JSON, or else text."""
+    try:
+        body: object = json.loads(content)
+    except ValueError:
+        return content.decode(errors="replace")
+    return body
+
+
 def read_reply(body: object) -> AIMessage:
     """Turn a chat completion into a message.
 

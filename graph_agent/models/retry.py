@@ -72,7 +72,7 @@ class RetryPolicy:
 
 def _wait(error: Exception, tries: int) -> float:
     """Return seconds to wait: what the endpoint asks for, else twice as long each time."""
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    headers = getattr(getattr(error, "response", error), "headers", None) or {}
     asked = _asked_to_wait(headers)
     if asked is not None:
         return asked

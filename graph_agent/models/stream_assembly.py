@@ -4,66 +4,20 @@ Calls are held back to the end, for LangChain would mend one that was cut; the u
 adds up what some servers repeat in every piece.
 """
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import uuid4
 
-import openai
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
-from openai._streaming import ServerSentEvent
 
 from graph_agent.errors import ModelUnavailableError
 from graph_agent.models.call_assembly import CallAssembly
+from graph_agent.models.event_stream import BROKEN_OFF
 from graph_agent.models.reasoning import reasoning_field, split_content
 from graph_agent.models.reply import read_calls, read_usage, unreadable_places
 from graph_agent.models.think_splitter import ThinkSplitter
-
-BROKEN_OFF = "The model's endpoint broke off amid its reply. Try again later."
-
-
-class EventStream(openai.AsyncStream[object]):
-    """A stream that knows whether it was ended on purpose."""
-
-    ended = False
-    """Whether `[DONE]` came."""
-
-    async def _iter_events(self) -> AsyncIterator[ServerSentEvent]:
-        async for event in super()._iter_events():
-            self.ended = self.ended or event.data.startswith("[DONE]")
-            yield event
-
-    async def pieces(self, *, idle_timeout: float) -> AsyncIterator[Mapping[str, Any]]:
-        """Yield the pieces of a reply, and close the connection after the last.
-
-        Args:
-            idle_timeout: Seconds that may pass between two; the first may take longer.
-
-        Raises:
-            ModelUnavailableError: A piece was cut, or is none.
-            TimeoutError: The endpoint fell silent.
-        """
-        async with self:
-            pieces = aiter(self)
-            # Until the first one the prompt is read, which takes a small machine minutes: that is
-            # for the time-out of the whole call.
-            patience: float | None = None
-            while True:
-                try:
-                    async with asyncio.timeout(patience):
-                        piece = await anext(pieces, None)
-                    patience = idle_timeout
-                except ValueError as error:
-                    raise ModelUnavailableError(BROKEN_OFF) from error
-                if piece is None:
-                    return
-                if not isinstance(piece, dict):
-                    raise ModelUnavailableError(
-                        f"The model's endpoint sent what is no piece of a reply: {str(piece)[:300]}"
-                    )
-                yield piece
 
 
 class StreamAssembly:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import openai
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 from langchain_core.tools import tool
 
+from graph_agent.bridge import run_sync
 from graph_agent.errors import (
     ContextOverflowError,
     ModelRefusedError,
@@ -22,6 +22,7 @@ from graph_agent.models.adaptation import (
     refuses_the_schema,
     refuses_tools,
 )
+from graph_agent.models.endpoint_error import EndpointError
 from graph_agent.models.known_endpoint import endpoint_at
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.openai_compatible import CompatibleChatModel
@@ -393,7 +394,7 @@ async def test_a_schema_that_was_not_at_fault_is_not_held_against_it(connect: Co
     chat, endpoint = connect([HttpError(status=400, message=words)] * 2)
     request = TOOLS_CALL | odd("even")
 
-    with pytest.raises(openai.BadRequestError):
+    with pytest.raises(EndpointError):
         await chat.ainvoke([HumanMessage("As json.")], **request)
 
     assert endpoint.asked == 2
@@ -405,7 +406,7 @@ async def test_a_prompt_too_long_is_not_held_against_the_schema(connect: Connect
     words = "maximum context length is 9 tokens; the grammar is part of the prompt"
     chat, endpoint = connect([HttpError(status=400, message=words)])
 
-    with pytest.raises(openai.BadRequestError):
+    with pytest.raises(EndpointError):
         await chat.ainvoke([HumanMessage("As json.")], **odd("even"))
 
     assert (endpoint.asked, chat.endpoint.refused_schemas) == (1, frozenset())
@@ -517,6 +518,7 @@ def test_sync_calls_adapt_as_well() -> None:
         chat = CompatibleChatModel(model="fake", base_url=endpoint.base_url, api_key="k")
 
         reply = chat.invoke([SystemMessage("Be."), HumanMessage("?")])
+        run_sync(chat.aclose())
 
     assert reply.text == "hi"
     assert endpoint.requests[1].body["messages"] == [{"role": "user", "content": "Be.\n\n?"}]

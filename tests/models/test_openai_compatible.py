@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.messages.tool import tool_call
 from langchain_core.tools import tool
 
+from graph_agent.bridge import run_sync
 from graph_agent.models.message_form import to_wire
 from graph_agent.models.openai_compatible import CompatibleChatModel
 from graph_agent.testing import Deltas, Gate, Held, Silence, StrictEndpoint
@@ -230,6 +231,7 @@ def test_each_event_loop_has_its_own_connections() -> None:
         # Warnings are errors here: a connection left open would fail the test.
         assert [asyncio.run(ask()), asyncio.run(ask())] == ["one", "two"]
         assert chat.invoke("Hello?").text == "three"
+        run_sync(chat.aclose())
 
 
 UNCLOSED = """
@@ -269,6 +271,7 @@ def test_from_sync_code_a_stream_comes_in_one_piece() -> None:
         chat = CompatibleChatModel(model="fake", base_url=endpoint.base_url, api_key="k")
 
         pieces = list(chat.stream("Hello?"))
+        run_sync(chat.aclose())
 
     whole = sum(pieces[1:], pieces[0])
     assert (whole.text, whole.additional_kwargs) == ("hi", {"reasoning_content": "hm"})
