@@ -5,10 +5,12 @@ so a run that is resumed decides the same, and nothing happens twice.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from graph_agent.prompts import COMPLETION_CHECK, GOAL_ADDED, REMINDER
+from graph_agent.remembered import PerThread
 from graph_agent.state import AgentState, Kind, is_at_limit, marked, pending_answer
 from graph_agent.trace import question_text, run_messages
 
@@ -26,10 +28,9 @@ def reminder(
         added: Their results, and what joins the thread with them.
         interval: Tool iterations between two reminders; 0 means never.
     """
-    messages = run_messages(state)
-    if interval == 0 or is_at_limit(state) or _tool_iterations(messages) % interval:
+    if interval == 0 or is_at_limit(state) or _tool_iterations(state) % interval:
         return None
-    return _ours("reminder", REMINDER, [*messages, *added])
+    return _ours("reminder", REMINDER, [*run_messages(state), *added])
 
 
 def completion_check(state: AgentState, *, minimum: int) -> HumanMessage | None:
@@ -46,13 +47,20 @@ def completion_check(state: AgentState, *, minimum: int) -> HumanMessage | None:
         return None  # The user was shown it.
     messages = run_messages(state)
     was_made = any(marked(message) == "check" for message in messages)
-    if was_made or _tool_iterations(messages) < minimum:
+    if was_made or _tool_iterations(state) < minimum:
         return None
     return _ours("check", COMPLETION_CHECK, messages)
 
 
-def _tool_iterations(messages: Sequence[BaseMessage]) -> int:
-    return sum(isinstance(message, AIMessage) and bool(message.tool_calls) for message in messages)
+def _tool_iterations(state: AgentState) -> int:
+    return _ITERATIONS(state.messages, state.turn["start"])
+
+
+def _with_next(iterations: int, message: BaseMessage) -> int:
+    return iterations + (isinstance(message, AIMessage) and bool(message.tool_calls))
+
+
+_ITERATIONS: Final = PerThread(int, _with_next)
 
 
 def _ours(kind: Kind, text: str, messages: Sequence[BaseMessage]) -> HumanMessage:

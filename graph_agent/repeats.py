@@ -1,14 +1,17 @@
 """Counts how often a run made the same call with the same result."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 
-from graph_agent.models.wire import PerMessage
 from graph_agent.prompts import REPEATED_CALL
+from graph_agent.remembered import PerThread
 
 Call = tuple[str, bytes]
 """A tool's name and its arguments as canonical JSON."""
@@ -27,19 +30,21 @@ def canonical(name: str, args: dict[str, Any]) -> Call:
         return name, json.dumps(args, sort_keys=True).encode()
 
 
-def times_made(messages: Sequence[BaseMessage], call: Call, result: str) -> int:
-    """Count the replies in `messages` that made this call and got this result.
+@dataclass
+class Made:
+    """The calls of a run, by what came of them."""
 
-    Equal calls in one reply count once: the model could not know better yet.
-    """
-    wanted, times, made, counted = hash(result), 0, dict[str, Call](), False
-    for message in messages:
-        if isinstance(message, AIMessage):
-            made, counted = _CALLS(message), False
-        elif isinstance(message, ToolMessage) and not counted:
-            counted = made.get(message.tool_call_id) == call and _RESULT(message) == wanted
-            times += counted
-    return times
+    times: Counter[tuple[Call, int]] = field(default_factory=Counter)
+    """Replies that made a call and got a result."""
+    calls: dict[str, Call] = field(default_factory=dict)
+    """Of the newest reply, by id."""
+    counted: set[tuple[Call, int]] = field(default_factory=set)
+    """Of the newest reply: equal calls count once, for the model could not know better yet."""
+
+
+def times_made(messages: Sequence[BaseMessage], start: int, call: Call, result: str) -> int:
+    """Count the replies in `messages[start:]` that made this call and got this result."""
+    return _MADE(messages, start).times[call, hash(result)]
 
 
 def warn_of_repeat(result: ToolMessage) -> None:
@@ -50,11 +55,21 @@ def warn_of_repeat(result: ToolMessage) -> None:
         result.content = [*result.content, {"type": "text", "text": REPEATED_CALL}]
 
 
-def _calls_of(message: BaseMessage) -> dict[str, Call]:
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    return {call["id"] or "": canonical(call["name"], call["args"]) for call in calls}
+def _with_next(made: Made, message: BaseMessage) -> Made:
+    if isinstance(message, AIMessage):
+        made.calls = {call["id"] or "": _named(call) for call in message.tool_calls}
+        made.counted = set()
+    elif isinstance(message, ToolMessage) and message.tool_call_id in made.calls:
+        # As the tool gave it, without our warning; its hash, for it may be long.
+        result = hash(message.text.removesuffix(REPEATED_CALL))
+        came = (made.calls[message.tool_call_id], result)
+        made.times[came] += came not in made.counted
+        made.counted.add(came)
+    return made
 
 
-_CALLS: Final = PerMessage[dict[str, Call]](_calls_of)
-_RESULT: Final = PerMessage[int](lambda message: hash(message.text.removesuffix(REPEATED_CALL)))
-"""A result as the tool gave it, without our warning; its hash, for it may be long."""
+def _named(call: ToolCall) -> Call:
+    return canonical(call["name"], call["args"])
+
+
+_MADE: Final = PerThread(Made, _with_next)

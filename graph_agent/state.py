@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal, NotRequired, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.channels.delta import DeltaChannel
-from langgraph.graph.message import _messages_delta_reducer
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
+from graph_agent.thread_messages import with_messages
+
 MESSAGES_CHANNEL: Any = DeltaChannel(
-    cast("Callable[[Any, Sequence[Any]], Any]", _messages_delta_reducer), snapshot_frequency=500
+    cast("Callable[[Any, Sequence[Any]], Any]", with_messages), snapshot_frequency=500
 )
 """Saves each step's new messages only, so a thread grows linearly on disk.
 

@@ -13,8 +13,8 @@ from graph_agent.state import AgentState, Update
 
 PACKAGE = Path(graph_agent.__file__).parent
 LAYERS = [
-    {"errors", "prompts", "json_text", "bridge", "plain_text", "per_loop", "testing"},
-    {"settings", "question"},
+    {"errors", "prompts", "json_text", "bridge", "plain_text", "per_loop", "remembered", "testing"},
+    {"settings", "question", "thread_messages"},
     {"state"},
     {"usage", "events", "hooks", "incoming", "interrupts", "tools"},
     {"models", "backends", "named"},

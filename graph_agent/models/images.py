@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
-from graph_agent.models.wire import PerMessage
 from graph_agent.prompts import IMAGE, IMAGE_LEFT_OUT
+from graph_agent.remembered import PerMessage, PerThread
 
 
 def is_image(block: str | dict[Any, Any]) -> bool:
@@ -33,6 +33,8 @@ def words_of(message: BaseMessage) -> str:
 
 def without_images(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Put a note where an image stands; a message without one stays the same object."""
+    if not _ANY(messages):
+        return [*messages]
     return [_WITHOUT(message) if holds_image(message) else message for message in messages]
 
 
@@ -44,3 +46,11 @@ def _noted(message: BaseMessage) -> BaseMessage:
 
 _WITHOUT: Final = PerMessage[BaseMessage](_noted)
 """Copies without images, so that the same one is shown (and encoded) each time."""
+
+
+def _or_next(any_before: bool, message: BaseMessage) -> bool:
+    return any_before or holds_image(message)
+
+
+_ANY: Final = PerThread[bool](bool, _or_next)
+"""Whether there is an image in any message."""

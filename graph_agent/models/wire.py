@@ -4,20 +4,19 @@ The client's own transformation walks the whole history at every call. Here each
 encoded when it is first sent; a request is a join of those pieces.
 """
 
-import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import is_
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import orjson
 from langchain_core.messages import BaseMessage
 
 from graph_agent.models.message_form import joined, to_wire
 from graph_agent.models.wire_rules import WireRules
+from graph_agent.remembered import PerMessage
 
-T = TypeVar("T")
 USUAL = WireRules()
 OPENING = {"role": "user", "content": "(The conversation begins.)"}
 """Stands first where an endpoint wants a user to speak first, and none does."""
@@ -25,25 +24,6 @@ LOOK_BACK = 64
 """Messages at the end among which the request before is looked for."""
 GO_ON = {"role": "user", "content": "Go on."}
 """Stands last where an endpoint does not let the assistant's words be continued."""
-
-
-class PerMessage(Generic[T]):
-    """Remembers one value for each message object, for as long as the object lives."""
-
-    def __init__(self, make: Callable[[BaseMessage], T]) -> None:
-        self._make = make
-        self._known: dict[int, tuple[weakref.ref[BaseMessage], T]] = {}
-
-    def __call__(self, message: BaseMessage) -> T:
-        """Return the value, made at the first call."""
-        key = id(message)
-        entry = self._known.get(key)
-        if entry is not None and entry[0]() is message:
-            return entry[1]
-        value = self._make(message)
-        forget = weakref.ref(message, lambda _: self._known.pop(key, None))
-        self._known[key] = (forget, value)
-        return value
 
 
 @dataclass

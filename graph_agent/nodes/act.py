@@ -126,8 +126,8 @@ async def _reviewed(result: ToolMessage, call: Call, deps: Deps) -> None:
 
 def _watch_for_repeats(call: Call, result: ToolMessage, state: AgentState, deps: Deps) -> None:
     """Warn the model of a call that it makes again and again with the same result."""
-    before = state.messages[state.turn["start"] :]
-    times = 1 + times_made(before, canonical(call.name, call.args), result.text)
+    made = canonical(call.name, call.args)
+    times = 1 + times_made(state.messages, state.turn["start"], made, result.text)
     if times > 1:
         result.response_metadata["times"] = times
     if times >= deps.settings.repeated_calls_warn:

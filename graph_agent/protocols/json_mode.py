@@ -10,7 +10,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from graph_agent.context.tokens import message_tokens
 from graph_agent.models.language_model import LanguageModel
-from graph_agent.models.wire import PerMessage
 from graph_agent.prompts import (
     JSON_MODE,
     JSON_MODE_NO_TOOLS,
@@ -23,6 +22,7 @@ from graph_agent.protocols.actions import Actions, UnreadableError, read_actions
 from graph_agent.protocols.calls_as_text import without_raw_calls
 from graph_agent.protocols.native_form import kept_call, kept_message, reasoning_of
 from graph_agent.protocols.response_format import response_format
+from graph_agent.remembered import PerMessage
 from graph_agent.state import Mode, marked
 from graph_agent.tools.registry import ToolRegistry
 

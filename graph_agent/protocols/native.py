@@ -1,7 +1,7 @@
 """Tools by the provider's own API."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.messages.tool import ToolCall
@@ -20,6 +20,7 @@ from graph_agent.protocols.native_form import (
     reasoning_of,
     was_cut_off,
 )
+from graph_agent.remembered import PerThread
 from graph_agent.state import Mode
 from graph_agent.tools.registry import ToolRegistry
 
@@ -46,8 +47,7 @@ class NativeProtocol:
     async def ask(self, model: LanguageModel, view: Sequence[BaseMessage]) -> Move:
         """Ask with the tools on offer; the reply's calls, or its text, are the move."""
         reply = await model.ask([self._system, *view], tools=self._tools)
-        taken = {call["id"] for m in view if isinstance(m, AIMessage) for call in m.tool_calls}
-        message = in_native_form(reply, self._registry, taken)
+        message = in_native_form(reply, self._registry, _CALL_IDS(view))
         written = None if message.tool_calls else read_written(reply.text, self._registry)
         if written:
             message = _spoken_as_calls(reply, written, self._registry)
@@ -75,8 +75,9 @@ def in_native_form(
     calls: list[ToolCall] = []
     for raw in in_order(reply):
         args, unreadable = _read(raw["args"])
-        known = {*taken, *(call["id"] for call in calls)}
-        call = kept_call(raw["name"] or "", args, tools, call_id=raw["id"], taken=known)
+        own = {call["id"] for call in calls}
+        free = raw["id"] not in taken and raw["id"] not in own
+        call = kept_call(raw["name"] or "", args, tools, call_id=raw["id"] if free else None)
         calls.append(call)
         if fault or unreadable:
             invalid[str(call["id"])] = fault or unreadable
@@ -103,3 +104,13 @@ def _spoken_as_calls(reply: AIMessage, written: Written, tools: ToolRegistry) ->
     unread = [call | {"args": {}} for call in calls]
     invalid = {str(call["id"]): fault for call in calls}
     return kept_message(reply, written.before, unread, invalid=invalid)
+
+
+def _with_next(ids: set[str | None], message: BaseMessage) -> set[str | None]:
+    if isinstance(message, AIMessage):
+        ids.update(call["id"] for call in message.tool_calls)
+    return ids
+
+
+_CALL_IDS: Final = PerThread(set[str | None], _with_next)
+"""The ids of all calls in messages."""

@@ -1,7 +1,7 @@
 """Puts what a model said into the form that a thread keeps, whatever the protocol."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -58,7 +58,6 @@ def kept_call(
     tools: ToolRegistry,
     *,
     call_id: str | None = None,
-    taken: Collection[str | None] = (),
 ) -> ToolCall:
     """Return a call as the thread keeps it, and as every endpoint takes it back.
 
@@ -66,11 +65,11 @@ def kept_call(
         name: The tool's name as the model spelled it.
         args: The arguments as they were read.
         tools: What there is, for the spelling.
-        call_id: The id that the endpoint gave.
-        taken: Ids of other calls: some servers repeat theirs.
+        call_id: The id that the endpoint gave; it gets one of ours where that is none, or another
+            call's: some servers repeat theirs.
     """
-    unused = call_id if call_id and call_id not in taken else f"call_{uuid4().hex[:24]}"
-    return ToolCall(name=tools.spelled(name), args=cleaned(args), id=unused, type="tool_call")
+    kept_id = call_id or f"call_{uuid4().hex[:24]}"
+    return ToolCall(name=tools.spelled(name), args=cleaned(args), id=kept_id, type="tool_call")
 
 
 def call_arguments(raw: object) -> dict[str, Any]:
