@@ -64,10 +64,10 @@ lint: $(SETUP) ## Check format and style
 types: $(SETUP) ## Check types
 	$(RUN) mypy
 
-bench: $(SETUP) ## Measure what an iteration costs, beside other loops: two minutes
+bench: $(SETUP) ## Measure what an iteration costs, beside other loops (a minute)
 	$(RUN) benchmarks run --name short
 
-bench-full: bench-environments ## Measure everything, against what is wanted: hours (ROUNDS=5)
+bench-full: bench-environments ## Measure everything, against what is wanted (ROUNDS=5: half an hour)
 	$(RUN) benchmarks run --full --rounds $(ROUNDS) --name full
 
 bench-environments: $(SETUP) $(BENCH_SETUPS)

@@ -74,3 +74,8 @@ ALL = (
 )
 
 CONTENDERS = {contender.name: contender for contender in ALL}
+
+
+def on_postgres(name: str) -> bool:
+    """Tell whether what stands in a report by this name needs a server."""
+    return name in CONTENDERS and CONTENDERS[name].on_postgres

@@ -47,6 +47,7 @@ class Model:
         self._looks, self._done = looks, 0
 
     def __call__(self, messages: list[BaseMessage]) -> AIMessage:
+        """Look, or answer."""
         self._done += 1
         if self._done % (self._looks + 1) == 0:
             return AIMessage("Seen.")

@@ -1,0 +1,1 @@
+"""What an agent loop costs: ours beside those that others write. See `python -m benchmarks -h`."""

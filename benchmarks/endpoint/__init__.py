@@ -1,0 +1,1 @@
+"""A fake endpoint that is faster than all that is measured against it."""
