@@ -5,8 +5,8 @@ START ─► select_tools ─► guard_context ─► think ─► act ─► dr
                               │ └── more to do, or a message ◄─┘                  │
                               └──── a message came while the answer streamed ◄────┘
 
-A node that would have nothing to do is passed by: between two iterations `drain_interrupts` runs
-only if a message waits, and `guard_context` only if the prompt does not fit.
+A node that would have nothing to do is passed by: `drain_interrupts` runs only if a message waits
+or the answer is to be checked, and `guard_context` only if the prompt does not fit.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from graph_agent.deps import Deps
 from graph_agent.hooks import Hooks, PostToolUse, PreToolUse
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
-from graph_agent.nodes.drain_interrupts import message_waits
+from graph_agent.nodes.drain_interrupts import check_due, message_waits
 from graph_agent.nodes.fallback import with_fallbacks
 from graph_agent.nodes.guard_context import prompt_fits
 from graph_agent.nodes.keeping_draft import keeping_draft
@@ -65,7 +65,7 @@ def wire(deps: Deps) -> StateGraph[AgentState, RunOptions, AgentInput, AgentStat
     for node in NODES:
         builder.add_node(node.__name__, bound(node, deps))
     builder.add_edge(START, "select_tools")
-    builder.add_edge("select_tools", "guard_context")
+    builder.add_conditional_edges("select_tools", *routed(to_next_call, deps))
     builder.add_edge("guard_context", "think")
     builder.add_conditional_edges("think", *routed(after_think, deps))
     builder.add_conditional_edges("act", *routed(after_act, deps))
@@ -74,23 +74,44 @@ def wire(deps: Deps) -> StateGraph[AgentState, RunOptions, AgentInput, AgentStat
     return builder
 
 
+async def to_next_call(
+    state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
+) -> Literal["guard_context", "think"]:
+    """Ask the model, once its prompt fits."""
+    return "think" if prompt_fits(state, deps.for_run(runtime)) else "guard_context"
+
+
 async def after_think(
     state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
-) -> Literal["drain_interrupts", "act"]:
+) -> Literal["drain_interrupts", "act", "synthesize"]:
     """Run calls: native ones at once, for nothing may stand between a call and its result."""
-    if not open_calls(state.messages):
+    if open_calls(state.messages):
+        at_once = state.mode == "native" or not await _may_wait(state, runtime)
+        return "act" if at_once else "drain_interrupts"
+    if await _may_wait(state, runtime) or check_due(state, deps.for_run(runtime)):
         return "drain_interrupts"
-    at_once = state.mode == "native" or not await message_waits(state, runtime)
-    return "act" if at_once else "drain_interrupts"
+    return "synthesize" if _ends(state) else "drain_interrupts"
 
 
 async def after_act(
     state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
 ) -> Literal["drain_interrupts", "guard_context", "think"]:
     """Go on with the next iteration, by way of the nodes that have something to do."""
-    if is_at_limit(state) or await message_waits(state, runtime):
+    if is_at_limit(state) or await _may_wait(state, runtime):
         return "drain_interrupts"
-    return "think" if prompt_fits(state, deps.for_run(runtime)) else "guard_context"
+    return await to_next_call(state, runtime, deps=deps)
+
+
+async def _may_wait(state: AgentState, runtime: Runtime[RunOptions]) -> bool:
+    """Tell whether a message may wait.
+
+    A store that fails here would take the step with it that is just done: the model's reply, or
+    the results of tools. `drain_interrupts` meets the failure when these are saved.
+    """
+    try:
+        return await message_waits(state, runtime)
+    except Exception:  # noqa: BLE001 -- met again, and told, one step later
+        return True
 
 
 def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesize", "__end__"]:
@@ -102,8 +123,11 @@ def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesiz
         return "act"
     if marked(state.messages[-1]) == "answer":
         return "__end__"
-    ends = is_at_limit(state) or pending_answer(state.messages)
-    return "synthesize" if ends else "guard_context"
+    return "synthesize" if _ends(state) else "guard_context"
+
+
+def _ends(state: AgentState) -> bool:
+    return is_at_limit(state) or pending_answer(state.messages) is not None
 
 
 def after_synthesize(state: AgentState) -> Literal["guard_context", "__end__"]:

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import SearchItem
 from langgraph.store.memory import InMemoryStore
@@ -515,6 +516,34 @@ class BrokenStore(InMemoryStore):
         if self.broken:
             raise ConnectionError("The store is down.")
         return await super().asearch(*args, **kwargs)
+
+
+async def test_results_are_kept_where_the_queue_cannot_be_read() -> None:
+    runs: list[int] = []
+
+    def pay(number: int) -> str:
+        """Pay."""
+        runs.append(number)
+        store.broken = True
+        return "paid"
+
+    call = AIMessage("", tool_calls=[tool_call(name="pay", args={"number": 1}, id="c1")])
+    store = BrokenStore()
+    graph = build_graph(
+        ScriptedChatModel(replies=[call, "Paid."]),
+        [pay],
+        checkpointer=InMemorySaver(),
+        store=store,
+        synthesis="never",
+    )
+    thread: Any = {"configurable": {"thread_id": "t"}}
+    with pytest.raises(ConnectionError):
+        await graph.ainvoke(asking(), thread)
+
+    store.broken = False
+    state = await graph.ainvoke(None, thread)
+
+    assert (state["answer"], runs) == ("Paid.", [1])
 
 
 async def test_a_run_that_broke_off_before_its_check_checks_once() -> None:

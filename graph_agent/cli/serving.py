@@ -80,12 +80,16 @@ async def _serve(app: FastAPI, listener: socket.socket, host: str) -> int:
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
         reason = error.strerror or error
         raise ConfigError(
             f"The server cannot listen on {host}, port {port}: {reason}. Choose another --port."
         ) from error
+    # asyncio does not do it for sockets that are made like this, and then a token may wait for 30
+    # ms; connections inherit it.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def _is_loopback(host: str) -> bool:

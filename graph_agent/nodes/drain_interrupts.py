@@ -26,7 +26,7 @@ async def drain_interrupts(
     deps = deps.for_run(runtime)
     joined = await drain(state, runtime)
     if joined is None:
-        check = completion_check(state, minimum=deps.settings.completion_check_min_tools)
+        check = _check(state, deps)
         return Update(messages=[check]) if check else Update()
     limit = max(state.iteration_limit, state.iteration + deps.settings.max_iterations)
     if open_calls(state.messages):
@@ -61,6 +61,15 @@ async def message_waits(state: AgentState, runtime: Runtime[RunOptions]) -> bool
     queued = await queue.pending() if queue else []
     known = drained_ids([*state.messages, *state.held]) if queued else set()
     return any(item.id not in known for item in queued)
+
+
+def check_due(state: AgentState, deps: Deps) -> bool:
+    """Tell whether the answer is to be checked before it counts."""
+    return _check(state, deps) is not None
+
+
+def _check(state: AgentState, deps: Deps) -> HumanMessage | None:
+    return completion_check(state, minimum=deps.settings.completion_check_min_tools)
 
 
 async def acknowledge_saved(state: AgentState, runtime: Runtime[RunOptions]) -> None:
