@@ -38,9 +38,9 @@ from graph_agent.state import (
     AgentInput,
     AgentState,
     is_at_limit,
+    is_over,
     marked,
     open_calls,
-    pending_answer,
 )
 from graph_agent.structured.shape import Schema, checked_form
 from graph_agent.sync_graph import AgentGraph, with_sync_methods
@@ -74,65 +74,45 @@ def wire(deps: Deps) -> StateGraph[AgentState, RunOptions, AgentInput, AgentStat
     return builder
 
 
-async def to_next_call(
-    state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
-) -> Literal["guard_context", "think"]:
-    """Ask the model, once its prompt fits."""
-    return "think" if prompt_fits(state, deps.for_run(runtime)) else "guard_context"
-
-
 async def after_think(
     state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
 ) -> Literal["drain_interrupts", "act", "synthesize"]:
     """Run calls: native ones at once, for nothing may stand between a call and its result."""
     if open_calls(state.messages):
-        at_once = state.mode == "native" or not await _may_wait(state, runtime)
+        at_once = state.mode == "native" or not await message_waits(state, runtime)
         return "act" if at_once else "drain_interrupts"
-    if await _may_wait(state, runtime) or check_due(state, deps.for_run(runtime)):
-        return "drain_interrupts"
-    return "synthesize" if _ends(state) else "drain_interrupts"
+    drains = await message_waits(state, runtime) or check_due(state, deps.for_run(runtime))
+    return "synthesize" if is_over(state) and not drains else "drain_interrupts"
 
 
 async def after_act(
     state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
 ) -> Literal["drain_interrupts", "guard_context", "think"]:
     """Go on with the next iteration, by way of the nodes that have something to do."""
-    if is_at_limit(state) or await _may_wait(state, runtime):
+    if is_at_limit(state) or await message_waits(state, runtime):
         return "drain_interrupts"
     return await to_next_call(state, runtime, deps=deps)
 
 
-async def _may_wait(state: AgentState, runtime: Runtime[RunOptions]) -> bool:
-    """Tell whether a message may wait.
-
-    A store that fails here would take the step with it that is just done: the model's reply, or
-    the results of tools. `drain_interrupts` meets the failure when these are saved.
-    """
-    try:
-        return await message_waits(state, runtime)
-    except Exception:  # noqa: BLE001 -- met again, and told, one step later
-        return True
-
-
 def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesize", "__end__"]:
-    """Run a call that waits; answer when the model did, or at a limit; else go on.
-
-    A run that had ended goes on here for what was added meanwhile, which may have been recalled.
-    """
+    """Run a call that waits; answer when the model did, or at a limit; else go on."""
     if open_calls(state.messages):
         return "act"
     if marked(state.messages[-1]) == "answer":
-        return "__end__"
-    return "synthesize" if _ends(state) else "guard_context"
-
-
-def _ends(state: AgentState) -> bool:
-    return is_at_limit(state) or pending_answer(state.messages) is not None
+        return "__end__"  # It had ended; what was added since then was recalled.
+    return "synthesize" if is_over(state) else "guard_context"
 
 
 def after_synthesize(state: AgentState) -> Literal["guard_context", "__end__"]:
     """Go on where a message came while the answer streamed."""
     return "guard_context" if marked(state.messages[-1]) == "interrupt" else "__end__"
+
+
+async def to_next_call(
+    state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
+) -> Literal["guard_context", "think"]:
+    """Ask the model, once its prompt fits."""
+    return "think" if prompt_fits(state, deps.for_run(runtime)) else "guard_context"
 
 
 def build_graph(

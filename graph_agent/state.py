@@ -188,3 +188,8 @@ def pending_answer(messages: Sequence[BaseMessage]) -> AIMessage | None:
 def is_at_limit(state: AgentState) -> bool:
     """Tell whether the model is not asked again in this run, unless a message comes."""
     return state.stop_reason is not None or state.iteration >= state.iteration_limit
+
+
+def is_over(state: AgentState) -> bool:
+    """Tell whether the run answers now: the model did, or is not asked again."""
+    return is_at_limit(state) or pending_answer(state.messages) is not None

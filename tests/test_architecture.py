@@ -13,7 +13,7 @@ from graph_agent.state import AgentState, Update
 
 PACKAGE = Path(graph_agent.__file__).parent
 LAYERS = [
-    {"errors", "prompts", "json_text", "bridge", "plain_text", "per_loop", "remembered", "testing"},
+    {"errors", "prompts", "json_text", "bridge", "plain_text", "per_loop", "remembered", "listeners", "testing"},
     {"settings", "question", "thread_messages"},
     {"state"},
     {"usage", "events", "hooks", "incoming", "interrupts", "tools"},

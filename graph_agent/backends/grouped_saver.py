@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graph_agent.backends.grouped_writes import GroupedWrites, Write
+from graph_agent.backends.grouped_writes import LAG, GroupedWrites, Write
 
 PUT = """INSERT OR REPLACE INTO checkpoints
     (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
@@ -95,7 +95,8 @@ class GroupedSqliteSaver(AsyncSqliteSaver):
             for index, (channel, value) in enumerate(writes)
         ]
         marks = all(channel in WRITES_IDX_MAP for channel, _ in writes)
-        write = self._writes.execute(REPLACE if marks else IGNORE, rows)
+        # The checkpoint that they lead to comes at once, mostly.
+        write = self._writes.execute(REPLACE if marks else IGNORE, rows, lag=0 if marks else LAG)
         if marks:
             await write.done
         else:

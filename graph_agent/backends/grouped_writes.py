@@ -27,6 +27,10 @@ class Write:
         return next((need.error for need in self.needs if need.error), None)
 
 
+LAG = 0.002
+"""Seconds that a write may wait for the one that it is committed with."""
+
+
 class GroupedWrites:
     """One thread with one connection; whoever writes may wait until its group is committed.
 
@@ -37,23 +41,39 @@ class GroupedWrites:
         self._connect = connect
         self._loop = asyncio.get_running_loop()
         self._fresh: list[Write] = []
-        """What came in this turn of the event loop, and is handed over at its end."""
+        """What came and is handed over soon."""
+        self._later: asyncio.TimerHandle | None = None
         self._queue: SimpleQueue[list[Write] | None] = SimpleQueue()
         # A daemon: a process that nobody closed must be able to end.
         self._thread = threading.Thread(target=self._work, name="sqlite-writes", daemon=True)
         self._thread.start()
 
     def execute(
-        self, sql: str, rows: Sequence[Sequence[Any]], *, needs: Sequence[Write] = ()
+        self,
+        sql: str,
+        rows: Sequence[Sequence[Any]],
+        *,
+        needs: Sequence[Write] = (),
+        lag: float = 0.0,
     ) -> Write:
-        """Execute a statement for each row, after all that was handed over before.
+        """Execute a statement for each row, after all that came before.
 
         It is a transaction: where it fails, or one that it needs did, nothing of it is written.
+
+        Args:
+            sql: The statement.
+            rows: Its values.
+            needs: Writes without which it makes no sense.
+            lag: Seconds that it may wait for one that does not wait; 0 means until the end of this
+                turn of the event loop.
         """
         write = Write(sql, rows, needs, self._loop.create_future())
-        if not self._fresh:
-            self._loop.call_soon(self._hand_over)
         self._fresh.append(write)
+        if self._later is None:
+            self._later = self._loop.call_later(lag, self._hand_over)
+        elif not lag:
+            self._later.cancel()
+            self._later = self._loop.call_later(0, self._hand_over)
         return write
 
     async def close(self) -> None:
@@ -63,6 +83,9 @@ class GroupedWrites:
         await asyncio.to_thread(self._thread.join)
 
     def _hand_over(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
         if self._fresh:
             self._queue.put(self._fresh)
             self._fresh = []

@@ -37,7 +37,9 @@ async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) ->
     calls = await permitted(_calls(state), state, runtime, deps)
     results = await _results(calls, state, runtime, deps)
     added = [*results, *state.held]
-    update = Update(messages=added, held=[])
+    update = Update(messages=added)
+    if state.held:
+        update["held"] = []
     most = max((result.response_metadata.get("times", 1) for result in results), default=0)
     # Whoever added something meanwhile may have said what to do instead.
     if most >= deps.settings.repeated_calls_stop and not state.held:

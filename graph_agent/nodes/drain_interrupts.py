@@ -56,9 +56,16 @@ async def drain(state: AgentState, runtime: Runtime[RunOptions]) -> HumanMessage
 
 
 async def message_waits(state: AgentState, runtime: Runtime[RunOptions]) -> bool:
-    """Tell whether there is anything to take in."""
+    """Tell whether there is anything to take in, or may be.
+
+    A store that fails here would take the step with it that is just done: the model's reply, or
+    the results of tools. The node meets the failure when these are saved.
+    """
     queue = queue_of(runtime)
-    queued = await queue.pending() if queue else []
+    try:
+        queued = await queue.pending() if queue else []
+    except Exception:  # noqa: BLE001 -- met again, and told, one step later
+        return True
     known = drained_ids([*state.messages, *state.held]) if queued else set()
     return any(item.id not in known for item in queued)
 

@@ -12,6 +12,7 @@ from langgraph.prebuilt import ToolNode
 from graph_agent.errors import ConfigError
 from graph_agent.tools.adapted import adapted
 from graph_agent.tools.arguments import ArgumentSchema
+from graph_agent.tools.direct import DirectCall, direct_call
 
 NAME_LENGTH = 64
 """Characters that endpoints take as a tool's name, at most."""
@@ -31,6 +32,7 @@ class ToolRegistry:
         self._schemas: dict[str, dict[str, Any]] = {}
         self._arguments: dict[str, ArgumentSchema] = {}
         self._runners: dict[str, ToolNode] = {}
+        self._direct: dict[str, DirectCall | None] = {}
         for tool in tools:
             self._add(adapted(as_tool(tool)))
 
@@ -85,6 +87,13 @@ class ToolRegistry:
         if name not in self._runners:
             self._runners[name] = ToolNode([self._tools[name]], handle_tool_errors=False)
         return self._runners[name]
+
+    def direct(self, name: str) -> DirectCall | None:
+        """Return what calls a plain tool where nobody listens; None where `runner` has to."""
+        if name not in self._direct:
+            properties = self.schema(name).get("properties", {})
+            self._direct[name] = direct_call(self._tools[name], properties)
+        return self._direct[name]
 
     def _add(self, tool: BaseTool) -> None:
         if not NAME_PIECE.fullmatch(tool.name) or len(tool.name) > NAME_LENGTH:

@@ -12,7 +12,10 @@ from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.types import Command
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
+from graph_agent.listeners import nobody_listens
 from graph_agent.plain_text import cleaned, plain_text
 from graph_agent.tools.registry import ToolRegistry
 from graph_agent.tools.result_text import plain_block, plain_data, result_text
@@ -75,16 +78,14 @@ async def _run(call: Call, tools: ToolRegistry, seconds: float) -> ToolMessage:
     fitted = schema.fitted(call.args)
     if not _validates(tool) and (faults := schema.faults(fitted.args)):
         return _failure(call, _misfit(call, faults))
-    request = {"id": call.id, "name": call.name, "args": fitted.args, "type": "tool_call"}
     try:
         async with asyncio.timeout(seconds) as patience:
-            results = await tools.runner(call.name).ainvoke([request])
+            message = await _called(call, fitted.args, tools)
     except TimeoutError:
         if not patience.expired():
             raise
         text = f"Error: `{call.name}` did not finish within {seconds:g} seconds."
         return _failure(call, text)
-    message = _message(results)
     # No more of it than is read or shown: tools may put anything into a message.
     return ToolMessage(
         _content(message, note=_note(call, fitted.dropped)),
@@ -94,6 +95,14 @@ async def _run(call: Call, tools: ToolRegistry, seconds: float) -> ToolMessage:
         status=message.status,
         artifact=plain_data(message.artifact),
     )
+
+
+async def _called(call: Call, args: dict[str, Any], tools: ToolRegistry) -> ToolMessage:
+    direct = tools.direct(call.name)
+    if direct and nobody_listens():
+        return await direct(args)
+    request = {"id": call.id, "name": call.name, "args": args, "type": "tool_call"}
+    return _message(await tools.runner(call.name).ainvoke([request]))
 
 
 def _validates(tool: BaseTool) -> bool:
@@ -141,13 +150,19 @@ def _failure(call: Call, text: str) -> ToolMessage:
     )
 
 
+def _faults(error: ToolInvocationError | ValidationError) -> list[ErrorDetails]:
+    if isinstance(error, ToolInvocationError):
+        return error.filtered_errors or error.source.errors(include_url=False)
+    return error.errors(include_url=False)
+
+
 def _explain(error: BaseException, call: Call) -> str:
     """Say what happened, without a stack trace."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
-        case ToolInvocationError():
-            faults = error.filtered_errors or error.source.errors(include_url=False)
+        case ToolInvocationError() | ValidationError():
+            faults = _faults(error)
             places = (".".join(str(part) for part in fault["loc"]) for fault in faults)
             told = (f"{at}: {fault['msg']}" for at, fault in zip(places, faults, strict=True))
             return _misfit(call, told)
