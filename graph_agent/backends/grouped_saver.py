@@ -2,19 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-import aiosqlite
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
     get_checkpoint_metadata,
 )
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graph_agent.backends.grouped_writes import LAG, GroupedWrites, Write
 
@@ -24,21 +26,61 @@ PUT = """INSERT OR REPLACE INTO checkpoints
 PUT_WRITES = """INSERT OR {conflict} INTO writes
     (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+KNOWN = "SELECT 1 FROM checkpoints WHERE thread_id = ? LIMIT 1"
+DELETE = [f"DELETE FROM {table} WHERE thread_id = ?" for table in ("checkpoints", "writes")]
 REPLACE, IGNORE = (PUT_WRITES.format(conflict=word) for word in ("REPLACE", "IGNORE"))
 
 
-class GroupedSqliteSaver(AsyncSqliteSaver):
-    """Reads as its parent does, and writes in groups.
+class GroupedSqliteSaver(SqliteSaver):
+    """Reads in one step in a thread, and writes in groups.
 
     A checkpoint returns once it is committed, and with it what it consists of. What tasks wrote is
     committed before, but nobody waits for that alone: waiting for each is most of what it costs.
     """
 
-    def __init__(self, connection: aiosqlite.Connection, writes: GroupedWrites) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, reader: sqlite3.Connection, writes: GroupedWrites
+    ) -> None:
+        """Use three ways into one file.
+
+        Args:
+            connection: For reading, in any thread.
+            reader: To see, on the event loop's thread, whether there is anything to read.
+            writes: For writing.
+        """
         super().__init__(connection)
+        self._reader = reader
         self._writes = writes
         self._of_tasks: dict[str, list[Write]] = {}
         """What tasks of a thread wrote since its newest checkpoint."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Read a checkpoint."""
+        await self._writes.settled()
+        found = self._reader.execute(KNOWN, (str(config["configurable"]["thread_id"]),))
+        return await asyncio.to_thread(self.get_tuple, config) if found.fetchone() else None
+
+    async def alist(
+        self, config: RunnableConfig | None, **choice: Any
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Yield checkpoints, newest first; the arguments are those of `list`."""
+        await self._writes.settled()
+        for found in await asyncio.to_thread(lambda: [*self.list(config, **choice)]):
+            yield found
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Read what a channel that grows was made of."""
+        await self._writes.settled()
+        return await asyncio.to_thread(
+            self.get_delta_channel_history, config=config, channels=channels
+        )
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete a thread."""
+        deleted = [self._writes.execute(sql, [(thread_id,)]).done for sql in DELETE]
+        await asyncio.gather(*deleted)
 
     async def aput(
         self,

@@ -43,6 +43,8 @@ class GroupedWrites:
         self._fresh: list[Write] = []
         """What came and is handed over soon."""
         self._later: asyncio.TimerHandle | None = None
+        self._open = 0
+        """Writes that are not known to be committed, or failed."""
         self._queue: SimpleQueue[list[Write] | None] = SimpleQueue()
         # A daemon: a process that nobody closed must be able to end.
         self._thread = threading.Thread(target=self._work, name="sqlite-writes", daemon=True)
@@ -69,12 +71,21 @@ class GroupedWrites:
         """
         write = Write(sql, rows, needs, self._loop.create_future())
         self._fresh.append(write)
+        self._open += 1
         if self._later is None:
             self._later = self._loop.call_later(lag, self._hand_over)
         elif not lag:
             self._later.cancel()
             self._later = self._loop.call_later(0, self._hand_over)
         return write
+
+    async def settled(self) -> None:
+        """Return once all that came before is committed, or failed: now it can be read.
+
+        Whoever wrote it may have been cancelled, and is not waiting any more.
+        """
+        if self._open:
+            await self.execute("", []).done
 
     async def close(self) -> None:
         """Commit what waits, and close the connection."""
@@ -96,7 +107,7 @@ class GroupedWrites:
             while group := self._next_group():
                 _commit(connection, group)
                 if not self._loop.is_closed():
-                    self._loop.call_soon_threadsafe(_settle, group)
+                    self._loop.call_soon_threadsafe(self._settle, group)
         finally:
             connection.close()
 
@@ -112,6 +123,16 @@ class GroupedWrites:
         if group:
             self._queue.put(None)  # First these, then the end.
         return group
+
+    def _settle(self, group: Sequence[Write]) -> None:
+        self._open -= len(group)
+        for write in group:
+            if write.done.done():
+                continue  # Whoever waited was cancelled; the write stands.
+            if write.error is None:
+                write.done.set_result(None)
+            else:
+                write.done.set_exception(write.error)
 
 
 def _commit(connection: sqlite3.Connection, group: Sequence[Write]) -> None:
@@ -132,14 +153,5 @@ def _execute(connection: sqlite3.Connection, group: Sequence[Write]) -> None:
         for write in group:
             if unmet := write.unmet():
                 raise unmet
-            connection.executemany(write.sql, write.rows)
-
-
-def _settle(group: Sequence[Write]) -> None:
-    for write in group:
-        if write.done.done():
-            continue  # Whoever waited was cancelled; the write stands.
-        if write.error is None:
-            write.done.set_result(None)
-        else:
-            write.done.set_exception(write.error)
+            if write.rows:
+                connection.executemany(write.sql, write.rows)

@@ -6,33 +6,22 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-import aiosqlite
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.store.sqlite import SqliteStore
 
-from graph_agent.backends.backend import Backend, stop_store
+from graph_agent.backends.backend import Backend
 from graph_agent.backends.grouped_saver import GroupedSqliteSaver
 from graph_agent.backends.grouped_writes import GroupedWrites
 from graph_agent.backends.leases import FileLeases
 from graph_agent.backends.saved_steps import KnownSteps
 from graph_agent.backends.sqlite_events import SqliteEvents
-from graph_agent.backends.sqlite_statements import BUSY_TIMEOUT, connect
+from graph_agent.backends.sqlite_statements import connect
 from graph_agent.backends.sqlite_store import SharedSqliteStore
 from graph_agent.errors import ConfigError
 
 
 class _Saver(KnownSteps, GroupedSqliteSaver):
     """Saves in groups, and tells which steps it has saved."""
-
-
-class _Connection(aiosqlite.Connection):
-    """A connection whose thread lets the process end, also where nobody closed it."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            # Autocommit, as the store demands; the saver commits by itself.
-            lambda: sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT),
-            iter_chunk_size=64,
-        )
-        self._thread.daemon = True
 
 
 async def open_sqlite(file: str) -> Backend:
@@ -48,16 +37,12 @@ async def open_sqlite(file: str) -> Backend:
             # Two processes may start at once, and both find no tables.
             async with leases.turn("setup"):
                 # The first connection makes the write-ahead log, which takes the file for itself.
-                connection = await _connect(path, opened)
+                saving, storing, reader = [await _connect(path, opened) for _ in range(3)]
                 writes = GroupedWrites(partial(connect, path))
                 opened.push_async_callback(writes.close)
-                saver = _Saver(connection, writes)
-                reader = await asyncio.to_thread(connect, path)
-                opened.callback(reader.close)
-                store = SharedSqliteStore(await _connect(path, opened), reader)
-                opened.push_async_callback(stop_store, store)
-                await saver.setup()
-                await store.setup()
+                saver = _Saver(saving, reader, writes)
+                store = SharedSqliteStore(storing, reader)
+                await asyncio.to_thread(_set_up, saver, store)
                 events = await SqliteEvents.open(path)
                 opened.push_async_callback(events.close)
         except (OSError, sqlite3.Error) as error:
@@ -75,11 +60,12 @@ def _prepared(file: str) -> Path:
     return path
 
 
-async def _connect(path: Path, opened: AsyncExitStack) -> aiosqlite.Connection:
-    connection = await _Connection(path)
-    opened.push_async_callback(connection.close)
-    # With a write-ahead log, NORMAL survives a killed process; only a power cut can lose the
-    # newest steps.
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL"):
-        await connection.execute(f"PRAGMA {pragma}")
+def _set_up(saver: SqliteSaver, store: SqliteStore) -> None:
+    saver.setup()
+    store.setup()
+
+
+async def _connect(path: Path, opened: AsyncExitStack) -> sqlite3.Connection:
+    connection = await asyncio.to_thread(connect, path)
+    opened.callback(connection.close)
     return connection

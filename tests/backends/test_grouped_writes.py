@@ -98,6 +98,24 @@ async def test_whoever_gives_up_waiting_harms_nobody(path: Path, writes: Grouped
     assert kept(path) == [1, 2]
 
 
+async def test_what_may_wait_is_committed_once_it_is_settled(
+    path: Path, writes: GroupedWrites
+) -> None:
+    given_up = writes.execute(INSERT, [(1,)], lag=60)
+    given_up.done.cancel()
+
+    await writes.settled()
+
+    assert kept(path) == [1]
+
+
+async def test_what_may_wait_goes_with_what_does_not(path: Path, writes: GroupedWrites) -> None:
+    writes.execute(INSERT, [(1,)], lag=60)
+    await writes.execute(INSERT, [(2,)]).done
+
+    assert kept(path) == [1, 2]
+
+
 async def test_closing_commits_what_waits(path: Path) -> None:
     writes = GroupedWrites(lambda: connect(path))
     waiting = [writes.execute(INSERT, [(n,)]).done for n in range(50)]

@@ -33,7 +33,7 @@ async def test_reads_and_writes_at_once_are_not_refused_while_events_are_stored(
             backend.store.aput(("n",), "k", {"number": number}, index=False),
             backend.store.aget(("n",), "k"),
         )
-        assert found is None or found.value == {"number": number - 1}
+        assert (found.value["number"] if found else -1) in (number - 1, number)
     await telling
     await backend.close()
 
