@@ -7,10 +7,10 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 import aiohttp
-from openai._streaming import SSEDecoder
 
 from graph_agent.errors import ModelUnavailableError
 from graph_agent.models.endpoint_error import EndpointError
+from graph_agent.models.event_decoder import EventDecoder
 
 BROKEN_OFF = "The model's endpoint broke off amid its reply. Try again later."
 DONE = "[DONE]"
@@ -58,14 +58,16 @@ class EventStream:
 
     async def _events(self) -> AsyncGenerator[str]:
         """Yield what the events hold, up to the mark that ends them."""
-        async for event in SSEDecoder().aiter_bytes(self._response.content.iter_any()):
-            if event.data.startswith(DONE):
-                self.ended = True
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(DRAIN):
-                        await self._response.read()
-                return
-            yield event.data
+        decoder = EventDecoder()
+        async for packet in self._response.content.iter_any():
+            for data in decoder.feed(packet):
+                if data.startswith(DONE):
+                    self.ended = True
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(DRAIN):
+                            await self._response.read()
+                    return
+                yield data
 
 
 def _piece(data: str) -> Mapping[str, Any]:

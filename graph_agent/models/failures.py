@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Set
 
 import httpx
-import openai
 from langchain_core import exceptions as langchain_errors
 
 from graph_agent.errors import (
@@ -14,6 +13,7 @@ from graph_agent.errors import (
     ModelRefusedError,
     ModelUnavailableError,
 )
+from graph_agent.models.client_errors import errors_of
 from graph_agent.models.endpoint_error import EndpointError
 from graph_agent.models.signatures import is_overflow, is_used_up
 
@@ -41,13 +41,14 @@ LONGEST_TEXT = 500
 
 def classify(error: Exception) -> GraphAgentError:
     """Translate an error of any provider's client into ours; the text names what to do."""
-    match error:
-        case GraphAgentError():
-            return error
-        case openai.APITimeoutError() | httpx.TimeoutException() | TimeoutError():
-            return ModelUnavailableError("The model did not answer in time. Try again later.")
-        case openai.APIConnectionError() | httpx.TransportError() | ConnectionError():
-            return _unreachable(error)
+    if isinstance(error, GraphAgentError):
+        return error
+    too_late = (httpx.TimeoutException, TimeoutError, *errors_of("openai", "APITimeoutError"))
+    if isinstance(error, too_late):
+        return ModelUnavailableError("The model did not answer in time. Try again later.")
+    lost = (httpx.TransportError, ConnectionError, *errors_of("openai", "APIConnectionError"))
+    if isinstance(error, lost):
+        return _unreachable(error)
     words, labels = _words(error, error), _labels(error)
     return _by_meaning(error, words, labels) or _by_status(error, words, labels)
 
@@ -85,7 +86,8 @@ def _without_status(error: Exception, words: str, labels: Set[str]) -> ModelErro
     if isinstance(_root(error), httpx.TransportError | ConnectionError):
         # Other providers' clients wrap what their connection met in an error of their own.
         return _unreachable(error)
-    if isinstance(error, EndpointError | openai.APIError) or getattr(error, "is_retryable", False):
+    by_api = isinstance(error, (EndpointError, *errors_of("openai", "APIError")))
+    if by_api or getattr(error, "is_retryable", False):
         return ModelUnavailableError(f"The model's endpoint broke off: {words} Try again later.")
     return ModelError(f"The model call failed: {type(error).__name__}: {words}")
 
@@ -140,13 +142,16 @@ def _words(error: Exception, root: BaseException) -> str:
     """Return what `root` says as one sentence, without the key that some servers repeat."""
     said = str(getattr(root, "message", None) or root) or type(root).__name__
     text = CLIENTS_PREFIX.sub("", " ".join(said.split()))
-    if isinstance(error, openai.APIError):
-        for key in _keys(error.request.headers):
-            text = text.replace(key, "***")
+    for key in _keys(error):
+        text = text.replace(key, "***")
     return f"{text[:LONGEST_TEXT].rstrip('.')}."
 
 
-def _keys(headers: Mapping[str, str]) -> list[str]:
+def _keys(error: Exception) -> list[str]:
+    """Collect the keys that were sent, where OpenAI's client tells."""
+    if not isinstance(error, errors_of("openai", "APIError")):
+        return []
+    headers: Mapping[str, str] = getattr(error, "request").headers  # noqa: B009  # see `errors_of`
     values = [headers.get(name, "").strip() for name in KEY_HEADERS]
     return [value.removeprefix("Bearer ") for value in values if value]
 

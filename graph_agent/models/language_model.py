@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
 from graph_agent.errors import GraphAgentError, ModelRefusedError
@@ -112,7 +112,7 @@ class LanguageModel:
         await self.start()
         if tools:
             self.endpoint.expect_tools()
-        chat = self._with_tools(tools, tool_choice)
+        chat, call = _unbound(self._with_tools(tools, tool_choice), call)
 
         async def attempt() -> AIMessage:
             async with asyncio.timeout(self.timeout):
@@ -191,6 +191,15 @@ class LanguageModel:
         if key not in self._bound:
             self._bound[key] = (tuple(tools), self.chat.bind_tools(list(tools)))
         return self._bound[key][1]
+
+
+def _unbound(
+    chat: Runnable[Any, AIMessage], call: dict[str, Any]
+) -> tuple[Runnable[Any, AIMessage], dict[str, Any]]:
+    """Look into a binding of our own model: LangChain's way merges configs at every call."""
+    if isinstance(chat, RunnableBinding) and isinstance(chat.bound, CompatibleChatModel):
+        return chat.bound, {**chat.kwargs, **call}
+    return chat, call
 
 
 async def _next(pieces: Pieces, seconds: float) -> AIMessageChunk | None:

@@ -6,17 +6,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import openai
 from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from graph_agent.errors import ConfigError
+from graph_agent.models.client_errors import errors_of
 from graph_agent.models.discovery import LocalServer, find_server
 from graph_agent.models.fallbacks import fallback_order
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.local import LOCAL_CONTEXT_SIZE, LOCAL_MAX_OUTPUT_TOKENS, LocalChatModel
 from graph_agent.models.openai_compatible import CompatibleChatModel
-from graph_agent.models.plain_http import clients_for
 from graph_agent.models.retry import RetryPolicy
 from graph_agent.models.spec import (
     LOCAL,
@@ -220,7 +219,6 @@ class ModelRegistry:
             wire=spec.wire,
             stream_idle_timeout=self._settings.stream_idle_timeout,
             timeout=self._settings.model_timeout,
-            **clients_for(base_url, proxy=os.environ.get("OPENAI_PROXY")),
         )
 
     def _key(self, spec: ModelSpec) -> str | None:
@@ -251,6 +249,10 @@ def _by_langchain(spec: ModelSpec, *, key: str | None) -> BaseChatModel:
     except ValidationError as error:
         # Its own text would show what was given, the key too.
         raise ConfigError(describe(error, source=where)) from None
-    except (ImportError, ValueError, openai.OpenAIError) as error:
+    except _setup_faults() as error:
         raise ConfigError(f"In {where}: {error}") from error
     return chat
+
+
+def _setup_faults() -> tuple[type[Exception], ...]:
+    return ImportError, ValueError, *errors_of("openai", "OpenAIError")

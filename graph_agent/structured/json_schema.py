@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar, cast
 
 from jsonschema import SchemaError
+from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
 from jsonschema.validators import Draft202012Validator, validator_for
 from referencing import Registry, Resource
@@ -51,6 +52,11 @@ class ObjectSchema:
                 "The schema is nested too deeply, or refers to itself without end."
             ) from None
         return cls(root, validator)
+
+    def fault(self, data: Mapping[str, Any]) -> tuple[tuple[str | int, ...], str] | None:
+        """Return where data do not fit, and why; None where they do."""
+        error = best_match(self.validator.iter_errors(data))
+        return None if error is None else (tuple(error.absolute_path), error.message)
 
     def takes_null(self, part: Node) -> bool:
         """Tell whether a part of the schema allows null."""

@@ -4,17 +4,17 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import jsonschema
-from jsonschema.exceptions import best_match
 from pydantic import BaseModel, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from graph_agent.errors import ConfigError
 from graph_agent.plain_text import cleaned
-from graph_agent.structured.json_schema import ObjectSchema
 from graph_agent.structured.strict_schema import strict_form
+
+if TYPE_CHECKING:
+    from graph_agent.structured.json_schema import ObjectSchema
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -35,7 +35,7 @@ class Shape(Generic[T]):
 
     name: str
     """What the data are called."""
-    schema: ObjectSchema
+    schema: "ObjectSchema"
     """What data are held against."""
     strict_schema: dict[str, Any] | None
     """The same in OpenAI's strict form; None where strict mode cannot say it."""
@@ -63,7 +63,7 @@ class Shape(Generic[T]):
             return data, self.validate(data)
         except RecursionError:
             raise UnfitError("it is nested too deeply") from None
-        except (jsonschema.ValidationError, ValueError) as error:
+        except ValueError as error:
             raise UnfitError(_fault(error)) from error
 
 
@@ -75,7 +75,7 @@ def shape_of(
     Raises:
         ConfigError: It is no JSON schema, or not one of an object.
     """
-    plain = ObjectSchema.of(json_schema_of(schema))
+    plain = _object_schema(schema)
     check = partial(instance_of, schema) if isinstance(schema, type) else _schema_check(plain)
 
     def validate(raw: dict[str, Any]) -> Any:
@@ -97,7 +97,7 @@ def checked_form(schema: Schema | None) -> Schema | None:
         ConfigError: It is no JSON schema, or not one of an object.
     """
     if schema is not None:
-        ObjectSchema.of(json_schema_of(schema))
+        _object_schema(schema)
     return schema
 
 
@@ -126,10 +126,17 @@ def instance_of(model: type[M], data: dict[str, Any]) -> M:
     return model.model_validate_json(json.dumps(data))
 
 
-def _schema_check(schema: ObjectSchema) -> Callable[[dict[str, Any]], object]:
+def _object_schema(schema: Schema) -> "ObjectSchema":
+    # It imports jsonschema, which takes 20 ms: runs that ask for no data need not wait for it.
+    from graph_agent.structured.json_schema import ObjectSchema  # noqa: PLC0415
+
+    return ObjectSchema.of(json_schema_of(schema))
+
+
+def _schema_check(schema: "ObjectSchema") -> Callable[[dict[str, Any]], object]:
     def check(raw: dict[str, Any]) -> dict[str, Any]:
-        if error := best_match(schema.validator.iter_errors(raw)):
-            raise error
+        if fault := schema.fault(raw):
+            raise UnfitError(_placed(*fault))
         return raw
 
     return check
@@ -140,8 +147,6 @@ def _fault(error: Exception) -> str:
     if isinstance(error, ValidationError):
         faults = error.errors(include_url=False, include_context=False)[:MOST_FAULTS]
         return "; ".join(_placed(fault["loc"], fault["msg"]) for fault in faults)
-    if isinstance(error, jsonschema.ValidationError):
-        return _placed(tuple(error.absolute_path), error.message)
     return str(error)
 
 

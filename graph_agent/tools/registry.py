@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import Parameter, iscoroutinefunction, signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -11,8 +11,10 @@ from langgraph.prebuilt import ToolNode
 
 from graph_agent.errors import ConfigError
 from graph_agent.tools.adapted import adapted
-from graph_agent.tools.arguments import ArgumentSchema
 from graph_agent.tools.direct import DirectCall, direct_call
+
+if TYPE_CHECKING:
+    from graph_agent.tools.arguments import ArgumentSchema
 
 NAME_LENGTH = 64
 """Characters that endpoints take as a tool's name, at most."""
@@ -75,9 +77,12 @@ class ToolRegistry:
             self._schemas[name] = function.get("parameters") or {"type": "object"}
         return self._schemas[name]
 
-    def arguments(self, name: str) -> ArgumentSchema:
+    def arguments(self, name: str) -> "ArgumentSchema":
         """Return what fits arguments to a tool's schema."""
         if name not in self._arguments:
+            # It imports jsonschema, which takes 20 ms: an agent's start need not wait for it.
+            from graph_agent.tools.arguments import ArgumentSchema  # noqa: PLC0415
+
             more = {"additionalProperties": True} if takes_any_name(self._tools[name]) else {}
             self._arguments[name] = ArgumentSchema(self.schema(name) | more)
         return self._arguments[name]

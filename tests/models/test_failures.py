@@ -5,6 +5,7 @@ import httpx
 import pytest
 from langchain_core import exceptions as langchain_errors
 from langchain_core.messages import HumanMessage
+from langchain_openai import ChatOpenAI
 
 from graph_agent.errors import (
     ConfigError,
@@ -17,7 +18,7 @@ from graph_agent.errors import (
 from graph_agent.models.failures import classify
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.retry import RetryPolicy
-from graph_agent.testing import Deltas, Drop, HttpError, RawBytes, StrictEndpoint
+from graph_agent.testing import Deltas, Drop, Gate, Held, HttpError, RawBytes, StrictEndpoint
 from graph_agent.testing.replies import Reply
 
 Connect = Callable[..., Any]
@@ -406,3 +407,63 @@ def test_other_clients_errors_are_sorted_too(error: Exception, kind: type, text:
 
 def test_our_own_errors_stay_as_they_are() -> None:
     assert classify(KNOWN) is KNOWN
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "text"),
+    [
+        pytest.param(
+            HttpError(status=401, message="Received API Key = sk-secret, which is wrong."),
+            ModelRefusedError,
+            "Received API Key = ***, which is wrong.",
+            id="a key that is repeated",
+        ),
+        pytest.param(
+            HttpError(status=429, message="Slow down."),
+            ModelUnavailableError,
+            "The model's endpoint answered 429: Slow down. Try again later.",
+            id="busy",
+        ),
+        pytest.param(
+            HttpError(status=400, message="Too long.", code="context_length_exceeded"),
+            ContextOverflowError,
+            "The prompt does not fit the model: Too long.",
+            id="too long",
+        ),
+        pytest.param(Drop(), ModelUnavailableError, "cannot be reached", id="a lost connection"),
+        pytest.param(
+            Held(Gate(), "late"), ModelUnavailableError, "did not answer in time", id="too late"
+        ),
+    ],
+)
+async def test_langchains_own_model_for_openai_fails_in_the_same_words(
+    reply: Reply, kind: type, text: str
+) -> None:
+    with StrictEndpoint([reply], allow_unserved=True) as endpoint:
+        chat = ChatOpenAI(
+            model="m", base_url=endpoint.base_url, api_key="sk-secret", max_retries=0, timeout=0.5
+        )
+
+        with pytest.raises(GraphAgentError) as caught:
+            await LanguageModel.of(chat, retry=ONCE).ask([HumanMessage("Hello?")])
+
+        await chat.root_async_client.close()
+        chat.root_client.close()
+
+    assert type(caught.value) is kind
+    assert text in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+async def test_langchains_own_model_for_openai_may_break_off_its_stream() -> None:
+    broken = RawBytes(
+        b'data: {"error": {"message": "Overloaded."}}\n\n', content_type="text/event-stream"
+    )
+    with StrictEndpoint([broken]) as endpoint:
+        chat = ChatOpenAI(model="m", base_url=endpoint.base_url, api_key="k", max_retries=0)
+
+        with pytest.raises(ModelUnavailableError, match=r"broke off: Overloaded\."):
+            [_ async for _ in LanguageModel.of(chat, retry=ONCE).stream([HumanMessage("Hello?")])]
+
+        await chat.root_async_client.close()
+        chat.root_client.close()

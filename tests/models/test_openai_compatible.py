@@ -103,7 +103,25 @@ async def test_a_request_is_what_an_endpoint_expects(connect: Connect) -> None:
         pytest.param({}, {"stop": ["\n"]}, {"stop": ["\n"]}, id="stop"),
         pytest.param({"extra_body": {"seed": 1}}, {}, {"seed": 1}, id="extra body"),
         pytest.param({"seed": 2}, {"extra_body": {"seed": 1}}, {"seed": 1}, id="extra body wins"),
-        pytest.param({"streaming": True}, {}, {}, id="never a stream by itself"),
+        pytest.param({"seed": 2}, {"seed": 3, "n": 1}, {"seed": 3, "n": 1}, id="of a call"),
+        pytest.param(
+            {
+                "top_p": 0.5,
+                "presence_penalty": 0.1,
+                "frequency_penalty": 0.2,
+                "reasoning_effort": "low",
+                "stop": ["\n"],
+            },
+            {},
+            {
+                "top_p": 0.5,
+                "presence_penalty": 0.1,
+                "frequency_penalty": 0.2,
+                "reasoning_effort": "low",
+                "stop": ["\n"],
+            },
+            id="OpenAI's names",
+        ),
     ],
 )
 async def test_parameters(

@@ -78,7 +78,7 @@ def test_a_server_that_was_found_is_asked_with_a_schema() -> None:
     model = models.get()
 
     assert isinstance(model.chat, CompatibleChatModel)
-    assert (model.name, model.chat.openai_api_base) == ("qwen3:4b", URL)
+    assert (model.name, model.chat.base_url) == ("qwen3:4b", URL)
     assert model.abilities == Abilities(json_mode=True, json_schema=True)
     assert model.small
 
@@ -248,7 +248,7 @@ def test_the_environments_address_is_used_and_the_specs_goes_over_it() -> None:
 
     addresses = [models.get(name).chat for name in ("main", "gpt-5")]
 
-    assert [getattr(chat, "openai_api_base", None) for chat in addresses] == [
+    assert [getattr(chat, "base_url", None) for chat in addresses] == [
         URL,
         "http://127.0.0.1:8/v1",
     ]
