@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from langchain_core.messages import BaseMessage
 
@@ -17,18 +17,27 @@ class PerMessage(Generic[T]):
 
     def __init__(self, make: Callable[[BaseMessage], T]) -> None:
         self._make = make
-        self._known: dict[int, tuple[weakref.ref[BaseMessage], T]] = {}
 
     def __call__(self, message: BaseMessage) -> T:
         """Return the value, made at the first call."""
-        key = id(message)
-        entry = self._known.get(key)
-        if entry is not None and entry[0]() is message:
-            return entry[1]
-        value = self._make(message)
-        forget = weakref.ref(message, lambda _: self._known.pop(key, None))
-        self._known[key] = (forget, value)
+        values = _values_of(message)
+        if self not in values:
+            values[self] = self._make(message)
+        value: T = values[self]
         return value
+
+
+_KNOWN: Final[dict[int, tuple[weakref.ref[BaseMessage], dict[PerMessage[Any], Any]]]] = {}
+"""All that is remembered of a message object, by its id; one entry for all who remember."""
+
+
+def _values_of(message: BaseMessage) -> dict[PerMessage[Any], Any]:
+    key = id(message)
+    entry = _KNOWN.get(key)
+    if entry is None or entry[0]() is not message:
+        forget = weakref.ref(message, lambda _: _KNOWN.pop(key, None))
+        entry = _KNOWN[key] = (forget, {})
+    return entry[1]
 
 
 class PerThread(Generic[T]):

@@ -13,7 +13,7 @@ from langchain_core.messages.tool import ToolCall
 from graph_agent.prompts import REPEATED_CALL
 from graph_agent.remembered import PerThread
 
-Call = tuple[str, bytes]
+Call = tuple[str, str]
 """A tool's name and its arguments as canonical JSON."""
 
 
@@ -24,10 +24,10 @@ def canonical(name: str, args: dict[str, Any]) -> Call:
     True
     """
     try:
-        return name, orjson.dumps(args, option=orjson.OPT_SORT_KEYS)
+        return name, orjson.dumps(args, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:
         # A model may write whole numbers beyond 64 bits, which orjson does not.
-        return name, json.dumps(args, sort_keys=True).encode()
+        return name, json.dumps(args, sort_keys=True)
 
 
 @dataclass

@@ -131,7 +131,7 @@ class Encoder:
         first, *rest = group
         known = self._joined(first)
         if not known or not _same(known[0][0], rest):
-            data = orjson.dumps(joined([to_wire(each, self._rules) for each in group], self._rules))
+            data = _encoded(joined([to_wire(each, self._rules) for each in group], self._rules))
             known[:] = [(rest, data)]
         return known[0][1]
 
@@ -140,7 +140,12 @@ class Encoder:
         silent = wire["role"] in ("assistant", "system") and not (
             wire.get("content") or wire.get("tool_calls")
         )
-        return wire["role"], b"" if silent else orjson.dumps(wire)
+        return wire["role"], b"" if silent else _encoded(wire)
+
+
+def _encoded(wire: Mapping[str, Any]) -> bytes:
+    """Encode as no more bytes than it takes: orjson's own hold the room that it wrote into."""
+    return memoryview(orjson.dumps(wire)).tobytes()
 
 
 @cache

@@ -1,7 +1,7 @@
 """Threads to look at, and runs far longer than a window before an endpoint that holds to it."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -185,7 +185,7 @@ def long_run(speech: Any, true_tokens: Callable[..., int]) -> Callable[..., Any]
     """
 
     async def run(
-        page: Callable[[int], str],
+        page: Callable[[int], str | Awaitable[str]],
         question: str,
         *,
         pages: int,
@@ -200,7 +200,8 @@ def long_run(speech: Any, true_tokens: Callable[..., int]) -> Callable[..., Any]
             Args:
                 page: Its number.
             """
-            return text_of(page)
+            text = text_of(page)
+            return text if isinstance(text, str) else await text
 
         text_of = page
         model = Reader(speech, pages, **reader)

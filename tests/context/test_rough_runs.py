@@ -1,5 +1,6 @@
 """Long runs with tools, users and summarisers that make it hard to stay within the window."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -65,8 +66,16 @@ async def test_thirty_interrupts_fit_and_the_newest_stay(long_run: Any, words: i
         called = data.get("type") == "iteration" and data["status"] == "start"
         if called and data["tool_args"]["page"] <= 30:
             await agent.interrupt("thread", interrupt(data["tool_args"]["page"]))
+            added[data["tool_args"]["page"]].set()
 
-    run = await long_run(lambda page: f"{page} {PAGE}", "What code?", pages=70, during=add)
+    async def page_of(page: int) -> str:
+        # Each is taken in by itself: two that come at once would be one message.
+        if page <= 30:
+            await added[page].wait()
+        return f"{page} {PAGE}"
+
+    added = {page: asyncio.Event() for page in range(1, 31)}
+    run = await long_run(page_of, "What code?", pages=70, during=add)
 
     run.check("What code?")
     assert run.done["stop_reason"] == "final"
