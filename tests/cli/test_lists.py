@@ -64,7 +64,7 @@ def test_graph_is_drawn_without_a_model(cli: RunCli) -> None:
     result = cli("graph")
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "select_tools --> guard_context;" in result.stdout
+    assert "guard_context --> think;" in result.stdout
 
 
 @pytest.mark.usefixtures("config")
