@@ -21,10 +21,10 @@ from graph_agent.protocols.native import NativeProtocol
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentState
 from graph_agent.structured import Schema
+from graph_agent.told import options_of
 from graph_agent.tools.registry import ToolRegistry
 
 ProtocolKey = tuple[bool, tuple[str, ...], str]
-NO_CHOICE = RunOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +66,7 @@ class Deps:
 
     def for_run(self, runtime: Runtime[RunOptions]) -> "Deps":
         """Apply the choices of one run; made once for each set of choices."""
-        # Without a choice LangGraph passes None, whatever its type says.
-        given: RunOptions | None = runtime.context
-        options = NO_CHOICE if given is None else given
+        options = options_of(runtime)
         if options.response_format is not None:
             # It changes nothing here, and each run may bring one of its own.
             options = replace(options, response_format=None)

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from langchain_core.messages import BaseMessage
@@ -35,7 +36,8 @@ def _values_of(message: BaseMessage) -> dict[PerMessage[Any], Any]:
     key = id(message)
     entry = _KNOWN.get(key)
     if entry is None or entry[0]() is not message:
-        forget = weakref.ref(message, lambda _: _KNOWN.pop(key, None))
+        # The reference that it is called with is what `pop` returns where the key is gone already.
+        forget = weakref.ref(message, partial(_KNOWN.pop, key))
         entry = _KNOWN[key] = (forget, {})
     return entry[1]
 

@@ -19,6 +19,7 @@ from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, Update, Usage
 from graph_agent.structured import Schema, structured_llm_call
 from graph_agent.structured.shape import json_schema_of
+from graph_agent.told import options_of
 from graph_agent.usage import usage_of
 
 logger = logging.getLogger(__name__)
@@ -64,9 +65,7 @@ async def structured_answer(
         answer: What the user was shown.
         seconds: That the run may still take; None means as long as it likes.
     """
-    # Without a choice LangGraph passes None, whatever its type says.
-    options: RunOptions | None = runtime.context
-    form = form_of(options) or deps.response_format
+    form = form_of(options_of(runtime)) or deps.response_format
     if form is None:
         return None
     try:

@@ -1,6 +1,6 @@
 """One run on a thread, under its lease, until everything that was added to it is answered."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -19,6 +19,7 @@ from graph_agent.settings import RunOptions
 from graph_agent.sync_graph import AgentGraph
 from graph_agent.threads.listing import ThreadList, config_for
 from graph_agent.threads.repair import repair
+from graph_agent.told import Told, heard
 
 LAST_EVENTS = ("done", "error", "end")
 DRAIN: Command[str] = Command(goto="drain_interrupts")
@@ -116,17 +117,19 @@ class Turns:
         if isinstance(step, dict):
             await repair(self._graph, thread_id)
         await ThreadList(self._backend.store).touch(thread_id, _title(step))
-        parts = self._graph.astream(
-            step,
-            config_for(thread_id, run_id=uuid4()),
-            context=options,
-            stream_mode="custom",
-            durability=self._durability,
-            version="v2",
-        )
-        async with aclosing(cast("AsyncGenerator[Any]", parts)):
-            async for part in parts:
-                event = cast("WireEvent", part["data"])
+
+        def start(tell: Callable[[WireEvent], None]) -> AsyncIterator[Any]:
+            return self._graph.astream(
+                step,
+                config_for(thread_id, run_id=uuid4()),
+                context=cast("RunOptions", Told(options, tell)),
+                stream_mode="custom",
+                durability=self._durability,
+                version="v2",
+            )
+
+        async with aclosing(heard(start)) as events:
+            async for event in events:
                 if event["event"] in LAST_EVENTS:
                     ending.told[event["event"]] = event
                 else:

@@ -13,11 +13,21 @@ from graph_agent.state import AgentState, Update
 
 PACKAGE = Path(graph_agent.__file__).parent
 LAYERS = [
-    {"errors", "prompts", "json_text", "bridge", "plain_text", "per_loop", "remembered", "listeners", "testing"},
+    {
+        "errors",
+        "prompts",
+        "json_text",
+        "bridge",
+        "plain_text",
+        "per_loop",
+        "remembered",
+        "listeners",
+        "testing",
+    },
     {"settings", "question", "thread_messages"},
     {"state"},
     {"usage", "events", "hooks", "incoming", "interrupts", "tools"},
-    {"models", "backends", "named"},
+    {"models", "backends", "named", "told"},
     {"structured", "context", "limits", "repeats", "draft"},
     {"protocols", "trace", "answer_form", "tool_catalogue"},
     {"deps", "guards", "record", "result", "retold"},

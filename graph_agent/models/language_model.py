@@ -58,10 +58,12 @@ class LanguageModel:
         default_factory=dict, repr=False
     )
     """Tools (kept, so that their ids stay theirs) and the model bound to them."""
+    _startable: "Startable | None" = field(init=False, repr=False, compare=False)
     _endpoint: KnownEndpoint = field(default_factory=KnownEndpoint, repr=False, compare=False)
     """What is learned about an endpoint that only this object asks."""
 
     def __post_init__(self) -> None:
+        self._startable = self.chat if isinstance(self.chat, Startable) else None
         self.learn()
 
     @property
@@ -172,8 +174,8 @@ class LanguageModel:
 
         It may take minutes, so no time-out of a call covers it.
         """
-        if isinstance(self.chat, Startable):
-            await self.chat.start()
+        if self._startable is not None:
+            await self._startable.start()
 
     def _readable(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Leave out what the model cannot read: a thread may hold images from an earlier one."""

@@ -12,6 +12,7 @@ from graph_agent.errors import GraphAgentError
 from graph_agent.events import End, Failed, emit
 from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, Update
+from graph_agent.told import with_listener
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ def bound(node: Node, deps: Deps) -> BoundNode:
     """
 
     async def reported(state: AgentState, *, runtime: Runtime[RunOptions]) -> Update:
+        runtime = with_listener(runtime)
         try:
             return await node(state, runtime, deps=_in_use(state, runtime, deps))
         except GraphBubbleUp:
