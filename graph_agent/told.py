@@ -24,6 +24,8 @@ class Told:
 
     options: RunOptions | None
     tell: Callable[[WireEvent], None]
+    run_id: str
+    """The run: those inside its tools inherit the context, and are not meant."""
 
 
 def options_of(runtime: Runtime[RunOptions]) -> RunOptions:
@@ -37,7 +39,10 @@ def options_of(runtime: Runtime[RunOptions]) -> RunOptions:
 def with_listener(runtime: Runtime[RunOptions]) -> Runtime[RunOptions]:
     """Let a node write to whoever takes the events of its run, if anybody does."""
     given: RunOptions | Told | None = runtime.context
-    return runtime.override(stream_writer=given.tell) if isinstance(given, Told) else runtime
+    run = runtime.execution_info
+    if isinstance(given, Told) and run and run.run_id == given.run_id:
+        return runtime.override(stream_writer=given.tell)
+    return runtime
 
 
 async def heard(

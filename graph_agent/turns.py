@@ -117,12 +117,13 @@ class Turns:
         if isinstance(step, dict):
             await repair(self._graph, thread_id)
         await ThreadList(self._backend.store).touch(thread_id, _title(step))
+        run_id = uuid4()
 
         def start(tell: Callable[[WireEvent], None]) -> AsyncIterator[Any]:
             return self._graph.astream(
                 step,
-                config_for(thread_id, run_id=uuid4()),
-                context=cast("RunOptions", Told(options, tell)),
+                config_for(thread_id, run_id=run_id),
+                context=cast("RunOptions", Told(options, tell, str(run_id))),
                 stream_mode="custom",
                 durability=self._durability,
                 version="v2",
