@@ -106,11 +106,15 @@ class GroupedSqliteSaver(SqliteSaver):
             about.encode("utf-8", "ignore"),
         )
         before = self._of_tasks.pop(thread_id, [])
-        await asyncio.gather(
-            *(write.done for write in before), self._writes.execute(PUT, [row], needs=before).done
-        )
+        lag = 0.0 if self._is_awaited(config) else LAG
+        put = self._writes.execute(PUT, [row], needs=before, lag=lag)
+        await asyncio.gather(*(write.done for write in before), put.done)
         saved = {key: place[key] for key in ("thread_id", "checkpoint_ns")}
         return RunnableConfig(configurable={**saved, "checkpoint_id": checkpoint["id"]})
+
+    def _is_awaited(self, config: RunnableConfig) -> bool:
+        """Tell whether somebody waits for it; else the next step may come along."""
+        return False
 
     async def aput_writes(
         self,

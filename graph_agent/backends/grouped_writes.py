@@ -28,7 +28,7 @@ class Write:
 
 
 LAG = 0.002
-"""Seconds that a write may wait for the one that it is committed with."""
+"""Seconds that a write may wait for those that it is committed with."""
 
 
 class GroupedWrites:
@@ -73,10 +73,10 @@ class GroupedWrites:
         self._fresh.append(write)
         self._open += 1
         if self._later is None:
-            self._later = self._loop.call_later(lag, self._hand_over)
+            self._later = self._loop.call_later(lag, self.hand_over)
         elif not lag:
             self._later.cancel()
-            self._later = self._loop.call_later(0, self._hand_over)
+            self._later = self._loop.call_later(0, self.hand_over)
         return write
 
     async def settled(self) -> None:
@@ -89,11 +89,12 @@ class GroupedWrites:
 
     async def close(self) -> None:
         """Commit what waits, and close the connection."""
-        self._hand_over()
+        self.hand_over()
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
-    def _hand_over(self) -> None:
+    def hand_over(self) -> None:
+        """Let nothing wait any longer for what would be committed with it."""
         if self._later is not None:
             self._later.cancel()
             self._later = None

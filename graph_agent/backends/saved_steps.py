@@ -1,6 +1,7 @@
 """Knows which step of a thread is saved, so that no tool runs before what asks for it is."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
@@ -20,6 +21,8 @@ class SavedSteps:
     """The newest saved step of each thread; ids of steps grow."""
 
     def __init__(self) -> None:
+        self.hurry: Callable[[], None] = _nothing
+        """Saves at once what is about to be saved."""
         self._newest: dict[Place, str] = {}
         self._waiting: dict[Place, list[tuple[str, asyncio.Future[None]]]] = {}
 
@@ -48,9 +51,14 @@ class SavedSteps:
         place = (thread_id, namespace)
         if self._newest.get(place, step) >= step:
             return
+        self.hurry()
         done = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(place, []).append((step, done))
         await done
+
+    def awaited(self, place: Place) -> bool:
+        """Tell whether anybody waits for a step of a thread."""
+        return place in self._waiting
 
     def forget(self, thread_id: str) -> None:
         """Forget a thread that is deleted."""
@@ -76,16 +84,16 @@ class KnownSteps(BaseCheckpointSaver[str]):
         try:
             saved = await super().aput(config, checkpoint, metadata, new_versions)
         except Exception as error:
-            self.steps.failed(_place(config), error)
+            self.steps.failed(place_of(config), error)
             raise
-        self.steps.saved(_place(config), checkpoint["id"])
+        self.steps.saved(place_of(config), checkpoint["id"])
         return saved
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read a checkpoint, which may be another process's work."""
         found = await super().aget_tuple(config)
         if found is not None:
-            self.steps.saved(_place(found.config), found.checkpoint["id"])
+            self.steps.saved(place_of(found.config), found.checkpoint["id"])
         return found
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -94,6 +102,11 @@ class KnownSteps(BaseCheckpointSaver[str]):
         self.steps.forget(thread_id)
 
 
-def _place(config: RunnableConfig) -> Place:
+def _nothing() -> None:
+    """Do nothing: it is saved as soon as can be."""
+
+
+def place_of(config: RunnableConfig) -> Place:
+    """Return where a checkpoint belongs."""
     place = config["configurable"]
     return str(place["thread_id"]), place.get("checkpoint_ns", "")

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.sqlite import SqliteStore
 
@@ -13,7 +14,7 @@ from graph_agent.backends.backend import Backend
 from graph_agent.backends.grouped_saver import GroupedSqliteSaver
 from graph_agent.backends.grouped_writes import GroupedWrites
 from graph_agent.backends.leases import FileLeases
-from graph_agent.backends.saved_steps import KnownSteps
+from graph_agent.backends.saved_steps import KnownSteps, place_of
 from graph_agent.backends.sqlite_events import SqliteEvents
 from graph_agent.backends.sqlite_statements import connect
 from graph_agent.backends.sqlite_store import SharedSqliteStore
@@ -22,6 +23,13 @@ from graph_agent.errors import ConfigError
 
 class _Saver(KnownSteps, GroupedSqliteSaver):
     """Saves in groups, and tells which steps it has saved."""
+
+    def __init__(self, *connections: sqlite3.Connection, writes: GroupedWrites) -> None:
+        super().__init__(*connections, writes=writes)
+        self.steps.hurry = writes.hand_over
+
+    def _is_awaited(self, config: RunnableConfig) -> bool:
+        return self.steps.awaited(place_of(config))
 
 
 async def open_sqlite(file: str) -> Backend:
@@ -40,7 +48,7 @@ async def open_sqlite(file: str) -> Backend:
                 saving, storing, reader = [await _connect(path, opened) for _ in range(3)]
                 writes = GroupedWrites(partial(connect, path))
                 opened.push_async_callback(writes.close)
-                saver = _Saver(saving, reader, writes)
+                saver = _Saver(saving, reader, writes=writes)
                 store = SharedSqliteStore(storing, reader)
                 await asyncio.to_thread(_set_up, saver, store)
                 events = await SqliteEvents.open(path)

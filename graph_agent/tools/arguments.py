@@ -30,6 +30,11 @@ class Fitted:
     """Names that the tool does not know; they were left out."""
 
 
+PLAIN = {"type", "title", "description", "default"}
+"""Keys that ask for no more than a type."""
+TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool, "number": float}
+
+
 class ArgumentSchema:
     """What a tool takes, by its JSON schema; one that is no schema takes anything.
 
@@ -68,6 +73,8 @@ class ArgumentSchema:
             return []
 
     def _fits(self, value: object, schema: Schema) -> bool:
+        if _is_plain(schema) and type(value) is TYPES.get(schema["type"]):
+            return True  # As most are; the validator takes thirty times as long.
         try:
             return bool(self._validator.evolve(schema=schema).is_valid(value))
         except BROKEN:
@@ -114,6 +121,13 @@ class ArgumentSchema:
                 found = found.get(part, {}) if isinstance(found, dict) else {}
             schema = found
         return schema if isinstance(schema, dict) else {}
+
+
+def _is_plain(schema: Schema | bool) -> bool:
+    """Tell whether a schema asks for one type, and for nothing else."""
+    if isinstance(schema, bool) or not schema.keys() <= PLAIN:
+        return False
+    return isinstance(schema.get("type"), str)
 
 
 def _readings(value: Any) -> Iterator[Any]:

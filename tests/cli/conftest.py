@@ -80,8 +80,13 @@ class Terminal:
         os.write(self._keys, keys.encode())
 
     def interrupt(self) -> None:
-        """Press Ctrl-C while the terminal's lines are plain, as during a run."""
+        """Press Ctrl-C, and again where nothing happens.
+
+        One that comes as Python is about to wait for a line is noticed behind that line only.
+        """
         self._process.send_signal(signal.SIGINT)
+        if not select.select([self._keys], [], [], PATIENCE / 4)[0]:
+            self._process.send_signal(signal.SIGINT)
 
     def wait_for(self, text: str) -> None:
         """Read until the text is shown, behind what was waited for before; fail after a while."""
