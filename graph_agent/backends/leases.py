@@ -60,6 +60,7 @@ class FileLeases:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._has_folder = False
         self._in_process = MemoryLeases()
 
     @asynccontextmanager
@@ -102,7 +103,9 @@ class FileLeases:
         return self._lock(hashlib.sha256(thread_id.encode()).hexdigest()[:32])
 
     def _lock(self, name: str) -> FileLock:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        if not self._has_folder:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._has_folder = True
         return FileLock(self._folder / f"{name}.lock", thread_local=False)
 
 

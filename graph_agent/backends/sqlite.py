@@ -49,7 +49,7 @@ async def open_sqlite(file: str) -> Backend:
                 writes = GroupedWrites(partial(connect, path))
                 opened.push_async_callback(writes.close)
                 saver = _Saver(saving, reader, writes=writes)
-                store = SharedSqliteStore(storing, reader)
+                store = SharedSqliteStore(storing, reader, writes)
                 await asyncio.to_thread(_set_up, saver, store)
                 events = await SqliteEvents.open(path)
                 opened.push_async_callback(events.close)

@@ -8,28 +8,31 @@ from typing import Any
 from langgraph.store.base import Op, PutOp, Result, SearchItem
 from langgraph.store.sqlite import SqliteStore
 
+from graph_agent.backends.grouped_writes import GroupedWrites
+
 ANY = """SELECT EXISTS (SELECT 1 FROM store WHERE prefix = :name)
     OR EXISTS (SELECT 1 FROM store WHERE prefix >= :below AND prefix < :behind)"""
 """Whether there is anything in a namespace, or below it; takes its two indices."""
 
 
 class SharedSqliteStore(SqliteStore):
-    """Works in threads, and keeps reads and writes in transactions of their own.
+    """Reads in a thread, and writes in one transaction with the checkpoints of that moment."""
 
-    SQLite refuses at once, however long one would wait, to write in a transaction that has read
-    what another connection has changed since.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, reader: sqlite3.Connection) -> None:
-        """Use a connection for all that is done, and another one to see whether there is anything.
+    def __init__(
+        self, connection: sqlite3.Connection, reader: sqlite3.Connection, writes: GroupedWrites
+    ) -> None:
+        """Use three ways into one file.
 
         Args:
-            connection: For any thread.
-            reader: For the event loop's thread. A run looks at its empty queue at each step: that
-                takes microseconds here, and ten times as long where threads are changed for it.
+            connection: For reading, in any thread.
+            reader: For the event loop's thread, to see whether there is anything to read. A run
+                looks at its empty queue at each step: that takes microseconds here, and ten times
+                as long where threads are changed for it.
+            writes: For writing.
         """
         super().__init__(connection)
         self._reader = reader
+        self._writes = writes
 
     async def asearch(
         self, namespace_prefix: tuple[str, ...], /, *args: Any, **kwargs: Any
@@ -47,15 +50,14 @@ class SharedSqliteStore(SqliteStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Do some operations, the reads first."""
-        return await asyncio.to_thread(self.batch, ops)
-
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do some operations, the reads first."""
-        ops = list(ops)
-        results: dict[int, Result] = {}
-        for writes in (False, True):
-            chosen = [index for index, op in enumerate(ops) if isinstance(op, PutOp) == writes]
-            if chosen:
-                given = super().batch([ops[index] for index in chosen])
-                results.update(zip(chosen, given, strict=True))
-        return [results[index] for index in range(len(ops))]
+        numbered = [*enumerate(ops)]
+        reads = [(number, op) for number, op in numbered if not isinstance(op, PutOp)]
+        puts = [(number, op) for number, op in numbered if isinstance(op, PutOp)]
+        results: list[Result] = [None] * len(numbered)
+        if reads:
+            found = await asyncio.to_thread(self.batch, [op for _, op in reads])
+            for (number, _), result in zip(reads, found, strict=True):
+                results[number] = result
+        statements, _ = self._prepare_batch_PUT_queries(puts)
+        await asyncio.gather(*(self._writes.execute(sql, [row]).done for sql, row in statements))
+        return results

@@ -84,7 +84,8 @@ class Transport:
         data = io.BytesIO(content) if len(content) > LARGE_BODY else content
         patience = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=self._timeout)
         try:
-            return await self._session(url).post(url, data=data, timeout=patience)
+            session = await self._session(url)
+            return await session.post(url, data=data, timeout=patience)
         except ValueError as error:
             raise ConfigError(
                 f"The request to {url} cannot be sent: {self._without_key(str(error))} Check the "
@@ -103,32 +104,34 @@ class Transport:
         key = self._headers.get("Authorization", "").removeprefix("Bearer ").strip()
         return text.replace(key, "***") if key else text
 
-    def _session(self, url: str) -> aiohttp.ClientSession:
+    async def _session(self, url: str) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None:
-            # A session keeps its loop alive, so those of loops that have ended are dropped.
-            for ended in [known for known in self._sessions if known.is_closed()]:
-                _drop(self._sessions.pop(ended))
-            session = self._sessions[loop] = self._opened(url)
-            # A process that closes nothing is left in peace as it ends.
-            weakref.finalize(self, _drop, session)
-        return session
+        if loop not in self._sessions:
+            # Certificates take 20 ms to load. Where none are needed, whoever redirects to TLS is
+            # refused.
+            secure = url.lower().startswith("https")
+            tls = (
+                await asyncio.to_thread(httpx.create_ssl_context) if secure else _trusting_nobody()
+            )
+            if loop not in self._sessions:
+                self._sessions[loop] = self._opened(tls)
+        return self._sessions[loop]
 
-    def _opened(self, url: str) -> aiohttp.ClientSession:
-        # Certificates take 20 ms to load. Where none are needed, whoever redirects to TLS is
-        # refused.
-        tls = httpx.create_ssl_context() if url.lower().startswith("https") else False
-        connector = _Connector(
-            ssl=tls or _trusting_nobody(), limit=CONNECTIONS, keepalive_timeout=KEEP_ALIVE
-        )
+    def _opened(self, tls: ssl.SSLContext) -> aiohttp.ClientSession:
+        # A session keeps its loop alive, so those of loops that have ended are dropped.
+        for ended in [known for known in self._sessions if known.is_closed()]:
+            _drop(self._sessions.pop(ended))
+        connector = _Connector(ssl=tls, limit=CONNECTIONS, keepalive_timeout=KEEP_ALIVE)
         proxied = any(os.environ.get(name) or os.environ.get(name.upper()) for name in PROXIES)
-        return aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=connector,
             headers=self._headers,
             trust_env=proxied,
             cookie_jar=aiohttp.DummyCookieJar(),
         )
+        # A process that closes nothing is left in peace as it ends.
+        weakref.finalize(self, _drop, session)
+        return session
 
 
 class _Connector(aiohttp.TCPConnector):

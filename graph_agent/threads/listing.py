@@ -61,7 +61,7 @@ class ThreadList:
 
     async def touch(self, thread_id: str, title: str = "") -> None:
         """Note that a thread was used; the first text becomes its title."""
-        item = await self._store.aget(NAMESPACE, thread_id)
+        item = await self._store.aget(NAMESPACE, thread_id, refresh_ttl=False)
         known = _line(item) if item else None
         now = datetime.now(UTC)
         line = ThreadInfo(
