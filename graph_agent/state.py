@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 from graph_agent.thread_messages import with_messages
 
 MESSAGES_CHANNEL: Any = DeltaChannel(
-    cast("Callable[[Any, Sequence[Any]], Any]", with_messages), snapshot_frequency=500
+    cast("Callable[[Any, Sequence[Any]], Any]", with_messages), snapshot_frequency=250
 )
 """Saves each step's new messages only, so a thread grows linearly on disk.
 
