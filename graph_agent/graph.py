@@ -94,7 +94,9 @@ async def after_act(
     return await to_next_call(state, runtime, deps=deps)
 
 
-def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesize", "__end__"]:
+async def after_drain(
+    state: AgentState,
+) -> Literal["act", "guard_context", "synthesize", "__end__"]:
     """Run a call that waits; answer when the model did, or at a limit; else go on."""
     if open_calls(state.messages):
         return "act"
@@ -103,7 +105,7 @@ def after_drain(state: AgentState) -> Literal["act", "guard_context", "synthesiz
     return "synthesize" if is_over(state) else "guard_context"
 
 
-def after_synthesize(state: AgentState) -> Literal["guard_context", "__end__"]:
+async def after_synthesize(state: AgentState) -> Literal["guard_context", "__end__"]:
     """Go on where a message came while the answer streamed."""
     return "guard_context" if marked(state.messages[-1]) == "interrupt" else "__end__"
 

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from langgraph.store.base import Op, PutOp, Result, SearchItem
+from langgraph.store.base import Item, Op, PutOp, Result, SearchItem
 from langgraph.store.sqlite import SqliteStore
 
 from graph_agent.backends.grouped_writes import GroupedWrites
@@ -13,6 +13,8 @@ from graph_agent.backends.grouped_writes import GroupedWrites
 ANY = """SELECT EXISTS (SELECT 1 FROM store WHERE prefix = :name)
     OR EXISTS (SELECT 1 FROM store WHERE prefix >= :below AND prefix < :behind)"""
 """Whether there is anything in a namespace, or below it; takes its two indices."""
+
+ONE = "SELECT 1 FROM store WHERE prefix = ? AND key = ?"
 
 
 class SharedSqliteStore(SqliteStore):
@@ -33,6 +35,14 @@ class SharedSqliteStore(SqliteStore):
         super().__init__(connection)
         self._reader = reader
         self._writes = writes
+
+    async def aget(
+        self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None
+    ) -> Item | None:
+        """Read one item, if there is one."""
+        if self._reader.execute(ONE, (".".join(namespace), key)).fetchone() is None:
+            return None
+        return await super().aget(namespace, key, refresh_ttl=refresh_ttl)
 
     async def asearch(
         self, namespace_prefix: tuple[str, ...], /, *args: Any, **kwargs: Any
