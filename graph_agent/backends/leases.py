@@ -106,7 +106,8 @@ class FileLeases:
         if not self._has_folder:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._has_folder = True
-        return FileLock(self._folder / f"{name}.lock", thread_local=False)
+        # Where others may write to the file, filelock tries the folder out at each lock.
+        return FileLock(self._folder / f"{name}.lock", mode=0o644, thread_local=False)
 
 
 async def _acquired(lock: FileLock) -> bool:
