@@ -1,7 +1,8 @@
 """Knows which step of a thread is saved, so that no tool runs before what asks for it is."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
@@ -24,10 +25,13 @@ class SavedSteps:
         self.hurry: Callable[[], None] = _nothing
         """Saves at once what is about to be saved."""
         self._newest: dict[Place, str] = {}
+        self._failed: dict[Place, Exception] = {}
+        """What kept a thread from being saved: none of its later steps will be."""
         self._waiting: dict[Place, list[tuple[str, asyncio.Future[None]]]] = {}
 
     def saved(self, place: Place, step: str) -> None:
         """Note that a step is saved, and with it all before it."""
+        self._failed.pop(place, None)
         newest = self._newest[place] = max(step, self._newest.get(place, ""))
         waiting = self._waiting.pop(place, [])
         for awaited, done in waiting:
@@ -37,7 +41,8 @@ class SavedSteps:
                 done.set_result(None)
 
     def failed(self, place: Place, error: Exception) -> None:
-        """Tell those who wait that the thread cannot be saved."""
+        """Tell those who wait, and will wait, that the thread cannot be saved."""
+        self._failed[place] = error
         for _, done in self._waiting.pop(place, []):
             if not done.done():
                 done.set_exception(error)
@@ -49,6 +54,8 @@ class SavedSteps:
             Exception: What kept it from being saved.
         """
         place = (thread_id, namespace)
+        if error := self._failed.get(place):
+            raise error
         if self._newest.get(place, step) >= step:
             return
         self.hurry()
@@ -62,8 +69,9 @@ class SavedSteps:
 
     def forget(self, thread_id: str) -> None:
         """Forget a thread that is deleted."""
-        for place in [place for place in self._newest if place[0] == thread_id]:
-            del self._newest[place]
+        for known in (self._newest, self._failed):
+            for place in [place for place in known if place[0] == thread_id]:
+                del known[place]
 
 
 class KnownSteps(BaseCheckpointSaver[str]):
@@ -81,13 +89,29 @@ class KnownSteps(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Save a checkpoint; LangGraph hands it over once what it consists of is saved."""
-        try:
+        with self._noting_failure(config):
             saved = await super().aput(config, checkpoint, metadata, new_versions)
+        self.steps.saved(place_of(config), checkpoint["id"])
+        return saved
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Save what a task wrote; where that fails, LangGraph hands over no further checkpoint."""
+        with self._noting_failure(config):
+            await super().aput_writes(config, writes, task_id, task_path)
+
+    @contextmanager
+    def _noting_failure(self, config: RunnableConfig) -> Iterator[None]:
+        try:
+            yield
         except Exception as error:
             self.steps.failed(place_of(config), error)
             raise
-        self.steps.saved(place_of(config), checkpoint["id"])
-        return saved
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read a checkpoint, which may be another process's work."""

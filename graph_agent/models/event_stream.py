@@ -48,7 +48,7 @@ class EventStream:
                     async with asyncio.timeout(patience):
                         data = await anext(events, DONE)
                 except aiohttp.ClientError as error:
-                    raise ConnectionError(str(error) or type(error).__name__) from error
+                    raise lost(error) from error
                 except ValueError as error:
                     raise ModelUnavailableError(BROKEN_OFF) from error
                 if data == DONE:
@@ -68,6 +68,12 @@ class EventStream:
                             await self._response.read()
                     return
                 yield data
+
+
+def lost(error: aiohttp.ClientError) -> ConnectionError | TimeoutError:
+    """Return as Python's own error what became of a connection."""
+    said = str(error) or type(error).__name__
+    return TimeoutError(said) if isinstance(error, TimeoutError) else ConnectionError(said)
 
 
 def _piece(data: str) -> Mapping[str, Any]:

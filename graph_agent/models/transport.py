@@ -13,7 +13,7 @@ import httpx
 
 from graph_agent.errors import ConfigError
 from graph_agent.models.endpoint_error import EndpointError
-from graph_agent.models.event_stream import EventStream
+from graph_agent.models.event_stream import EventStream, lost
 
 JSON = {"Content-Type": "application/json"}
 CONNECT_TIMEOUT = 30.0
@@ -61,7 +61,7 @@ class Transport:
             async with await self._sent(url, content) as response:
                 return await self._accepted(response)
         except aiohttp.ClientError as error:
-            raise _lost(error) from error
+            raise lost(error) from error
 
     async def stream(self, url: str, content: bytes) -> EventStream:
         """Return the stream that the answer is; raises as `post` does."""
@@ -71,7 +71,7 @@ class Transport:
                 async with response:
                     await self._accepted(response)
         except aiohttp.ClientError as error:
-            raise _lost(error) from error
+            raise lost(error) from error
         return EventStream(response)
 
     async def aclose(self) -> None:
@@ -149,7 +149,3 @@ def _drop(session: aiohttp.ClientSession) -> None:
 @cache
 def _trusting_nobody() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
-def _lost(error: aiohttp.ClientError) -> ConnectionError:
-    return ConnectionError(str(error) or type(error).__name__)
