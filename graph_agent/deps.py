@@ -12,6 +12,7 @@ from graph_agent.context.budget import message_cap, nominal_budget, prompt_budge
 from graph_agent.context.prompt import prompt_of
 from graph_agent.context.view import Caps
 from graph_agent.errors import ConfigError
+from graph_agent.event_sink import options_of
 from graph_agent.hooks import Hooks
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.registry import ModelRegistry
@@ -21,7 +22,6 @@ from graph_agent.protocols.native import NativeProtocol
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentState
 from graph_agent.structured import Schema
-from graph_agent.told import options_of
 from graph_agent.tools.registry import ToolRegistry
 
 ProtocolKey = tuple[bool, tuple[str, ...], str]

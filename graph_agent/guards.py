@@ -9,8 +9,8 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from graph_agent.message_cache import PerThread
 from graph_agent.prompts import COMPLETION_CHECK, GOAL_ADDED, REMINDER
-from graph_agent.remembered import PerThread
 from graph_agent.state import AgentState, Kind, is_at_limit, marked, pending_answer
 from graph_agent.trace import question_text, run_messages
 

@@ -10,8 +10,8 @@ import orjson
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
+from graph_agent.message_cache import PerThread
 from graph_agent.prompts import REPEATED_CALL
-from graph_agent.remembered import PerThread
 
 Call = tuple[str, str]
 """A tool's name and its arguments as canonical JSON."""

@@ -12,6 +12,7 @@ from graph_agent.answer_form import form_of
 from graph_agent.context.tokens import text_tokens
 from graph_agent.deps import Deps
 from graph_agent.errors import ModelError
+from graph_agent.event_sink import options_of
 from graph_agent.models.fallbacks import another_may_do
 from graph_agent.prompts import STRUCTURED_ANSWER_SYSTEM, STRUCTURED_ANSWER_USER
 from graph_agent.record import fitted_record
@@ -19,7 +20,6 @@ from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, Update, Usage
 from graph_agent.structured import Schema, structured_llm_call
 from graph_agent.structured.shape import json_schema_of
-from graph_agent.told import options_of
 from graph_agent.usage import usage_of
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard, cast
 from langchain_core.messages import AnyMessage, BaseMessage, RemoveMessage
 from langgraph.graph.message import _messages_delta_reducer
 
-from graph_agent.remembered import PerMessage
+from graph_agent.message_cache import PerMessage
 
 
 @dataclass

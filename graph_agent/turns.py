@@ -11,6 +11,7 @@ from langgraph.types import Command
 
 from graph_agent.backends import Backend
 from graph_agent.errors import ThreadBusyError
+from graph_agent.event_sink import EventSink, run_events
 from graph_agent.events import End, WireEvent
 from graph_agent.interrupts import InterruptQueue, drained_ids
 from graph_agent.models.images import words_of
@@ -19,7 +20,6 @@ from graph_agent.settings import RunOptions
 from graph_agent.sync_graph import AgentGraph
 from graph_agent.threads.listing import ThreadList, config_for
 from graph_agent.threads.repair import repair
-from graph_agent.told import Told, heard
 
 LAST_EVENTS = ("done", "error", "end")
 DRAIN: Command[str] = Command(goto="drain_interrupts")
@@ -123,13 +123,13 @@ class Turns:
             return self._graph.astream(
                 step,
                 config_for(thread_id, run_id=run_id),
-                context=cast("RunOptions", Told(options, tell, str(run_id))),
+                context=cast("RunOptions", EventSink(options, tell, str(run_id))),
                 stream_mode="custom",
                 durability=self._durability,
                 version="v2",
             )
 
-        async with aclosing(heard(start)) as events:
+        async with aclosing(run_events(start)) as events:
             async for event in events:
                 if event["event"] in LAST_EVENTS:
                     ending.told[event["event"]] = event

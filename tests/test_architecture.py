@@ -27,7 +27,7 @@ LAYERS = [
     {"settings", "question", "thread_messages"},
     {"state"},
     {"usage", "events", "hooks", "incoming", "interrupts", "tools"},
-    {"models", "backends", "named", "told"},
+    {"models", "backends", "named", "event_sink"},
     {"structured", "context", "limits", "repeats", "draft"},
     {"protocols", "trace", "answer_form", "tool_catalogue"},
     {"deps", "guards", "record", "result", "retold"},

@@ -7,8 +7,8 @@ from typing import Final
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
+from graph_agent.message_cache import PerMessage
 from graph_agent.prompts import CALL_CANCELLED
-from graph_agent.remembered import PerMessage
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, To
 from graph_agent.context.exchanges import exchanges
 from graph_agent.context.tokens import message_tokens
 from graph_agent.context.view import Caps, pinned, shown
+from graph_agent.message_cache import PerMessage
 from graph_agent.prompts import SUMMARY
-from graph_agent.remembered import PerMessage
 from graph_agent.state import AgentState
 
 LOOK_BACK = 256

@@ -7,8 +7,8 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage
 
 from graph_agent.context.tokens import message_tokens, text_tokens
+from graph_agent.message_cache import PerMessage
 from graph_agent.prompts import TRIMMED
-from graph_agent.remembered import PerMessage
 
 MARKER_TOKENS = 16
 """Tokens kept free for the mark."""

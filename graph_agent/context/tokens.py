@@ -11,8 +11,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from graph_agent.context.encodings import LazyEncoding
 from graph_agent.context.estimate import estimated_tokens
+from graph_agent.message_cache import PerMessage
 from graph_agent.models.images import is_image
-from graph_agent.remembered import PerMessage
 
 MESSAGE_OVERHEAD = 4
 """Tokens that a role and its delimiters take."""

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
+from graph_agent.message_cache import PerMessage, PerThread
 from graph_agent.prompts import IMAGE, IMAGE_LEFT_OUT
-from graph_agent.remembered import PerMessage, PerThread
 
 
 def is_image(block: str | dict[Any, Any]) -> bool:

@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 from langchain_core.messages import BaseMessage
 
+from graph_agent.message_cache import PerMessage
 from graph_agent.models.message_form import joined, to_wire
 from graph_agent.models.wire_rules import WireRules
-from graph_agent.remembered import PerMessage
 
 USUAL = WireRules()
 OPENING = {"role": "user", "content": "(The conversation begins.)"}

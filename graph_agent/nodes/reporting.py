@@ -9,10 +9,10 @@ from langgraph.runtime import Runtime, get_runtime
 
 from graph_agent.deps import Deps
 from graph_agent.errors import GraphAgentError
+from graph_agent.event_sink import with_sink
 from graph_agent.events import End, Failed, emit
 from graph_agent.settings import RunOptions
 from graph_agent.state import AgentState, Update
-from graph_agent.told import with_listener
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def bound(node: Node, deps: Deps) -> BoundNode:
     """
 
     async def reported(state: AgentState, *, runtime: Runtime[RunOptions]) -> Update:
-        runtime = with_listener(runtime)
+        runtime = with_sink(runtime)
         try:
             return await node(state, runtime, deps=_in_use(state, runtime, deps))
         except GraphBubbleUp:

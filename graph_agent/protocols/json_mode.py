@@ -9,6 +9,7 @@ import orjson
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph_agent.context.tokens import message_tokens
+from graph_agent.message_cache import PerMessage
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.prompts import (
     JSON_MODE,
@@ -22,7 +23,6 @@ from graph_agent.protocols.actions import Actions, UnreadableError, read_actions
 from graph_agent.protocols.calls_as_text import without_raw_calls
 from graph_agent.protocols.native_form import kept_call, kept_message, reasoning_of
 from graph_agent.protocols.response_format import response_format
-from graph_agent.remembered import PerMessage
 from graph_agent.state import Mode, marked
 from graph_agent.tools.registry import ToolRegistry
 

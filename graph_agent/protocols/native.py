@@ -8,6 +8,7 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
 from graph_agent.context.tokens import message_tokens, schema_tokens
+from graph_agent.message_cache import PerThread
 from graph_agent.models.language_model import LanguageModel
 from graph_agent.models.reply import in_order
 from graph_agent.plain_text import plain_text
@@ -20,7 +21,6 @@ from graph_agent.protocols.native_form import (
     reasoning_of,
     was_cut_off,
 )
-from graph_agent.remembered import PerThread
 from graph_agent.state import Mode
 from graph_agent.tools.registry import ToolRegistry
 

@@ -311,6 +311,15 @@ async def test_a_lost_connection_may_come_back(connect: Connect, reply: Reply) -
     assert str(fault).endswith(" Check that it runs, and `base_url`.")
 
 
+async def test_a_connection_that_falls_silent_is_late_not_lost(connect: Connect) -> None:
+    gate = Gate()
+    chat, _ = connect([Held(gate, "late")], timeout=0.1)
+
+    with pytest.raises(ModelUnavailableError, match="did not answer in time"):
+        await LanguageModel.of(chat, retry=ONCE).ask([HumanMessage("Hello?")])
+    gate.open()
+
+
 async def test_nobody_listens(connect: Connect) -> None:
     with StrictEndpoint() as gone:
         base_url = gone.base_url

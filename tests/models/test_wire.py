@@ -15,10 +15,10 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import tool_call
 
+from graph_agent.message_cache import PerMessage
 from graph_agent.models.message_form import to_wire
 from graph_agent.models.wire import encoder_for, request_body
 from graph_agent.models.wire_rules import WireRules
-from graph_agent.remembered import PerMessage
 
 
 def calling(args: dict[str, Any]) -> AIMessage:

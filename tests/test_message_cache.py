@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from graph_agent.remembered import PerThread
+from graph_agent.message_cache import PerThread
 
 
 def _with_next(seen: list[str], message: BaseMessage) -> list[str]:

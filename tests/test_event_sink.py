@@ -10,9 +10,9 @@ from langchain_core.messages.tool import tool_call
 from langgraph.config import get_stream_writer
 
 from graph_agent import ReActAgent, build_graph
+from graph_agent.event_sink import run_events
 from graph_agent.events import AnswerStart, WireEvent
 from graph_agent.testing import Gate, ScriptedChatModel, check_events
-from graph_agent.told import heard
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +60,7 @@ async def test_whoever_leaves_ends_the_run() -> None:
             ended.set()
         yield
 
-    events = heard(run)
+    events = run_events(run)
     first = await anext(events)
     await events.aclose()
 
@@ -73,7 +73,7 @@ async def test_what_was_told_comes_before_what_went_wrong() -> None:
         yield
         raise OSError("the disk is full")
 
-    events = heard(run)
+    events = run_events(run)
 
     assert await anext(events) == AnswerStart().wire()
     with pytest.raises(OSError, match="the disk is full"):

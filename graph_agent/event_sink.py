@@ -19,7 +19,7 @@ NO_CHOICE = RunOptions()
 
 
 @dataclass(frozen=True)
-class Told:
+class EventSink:
     """The context of a run whose events somebody takes; in place of its options alone."""
 
     options: RunOptions | None
@@ -31,21 +31,21 @@ class Told:
 def options_of(runtime: Runtime[RunOptions]) -> RunOptions:
     """Return the choices of a run."""
     # Without a choice LangGraph passes None, whatever its type says.
-    given: RunOptions | Told | None = runtime.context
-    chosen = given.options if isinstance(given, Told) else given
+    given: RunOptions | EventSink | None = runtime.context
+    chosen = given.options if isinstance(given, EventSink) else given
     return NO_CHOICE if chosen is None else chosen
 
 
-def with_listener(runtime: Runtime[RunOptions]) -> Runtime[RunOptions]:
+def with_sink(runtime: Runtime[RunOptions]) -> Runtime[RunOptions]:
     """Let a node write to whoever takes the events of its run, if anybody does."""
-    given: RunOptions | Told | None = runtime.context
+    given: RunOptions | EventSink | None = runtime.context
     run = runtime.execution_info
-    if isinstance(given, Told) and run and run.run_id == given.run_id:
+    if isinstance(given, EventSink) and run and run.run_id == given.run_id:
         return runtime.override(stream_writer=given.tell)
     return runtime
 
 
-async def heard(
+async def run_events(
     start: Callable[[Callable[[WireEvent], None]], AsyncIterator[Any]],
 ) -> AsyncGenerator[WireEvent]:
     """Run a graph and yield its events, then raise what ended it early.
