@@ -20,7 +20,7 @@ LAYERS = [
         "bridge",
         "plain_text",
         "per_loop",
-        "remembered",
+        "message_cache",
         "listeners",
         "testing",
     },
