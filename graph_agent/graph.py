@@ -31,7 +31,7 @@ from graph_agent.nodes.fallback import with_fallbacks
 from graph_agent.nodes.guard_context import prompt_fits
 from graph_agent.nodes.keeping_draft import keeping_draft
 from graph_agent.nodes.limited import within_limits
-from graph_agent.nodes.reporting import bound, routed
+from graph_agent.nodes.reporting import Routed, bound
 from graph_agent.nodes.smaller_prompt import with_smaller_prompts
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import (
@@ -65,10 +65,11 @@ def wire(deps: Deps) -> StateGraph[AgentState, RunOptions, AgentInput, AgentStat
     for node in NODES:
         builder.add_node(node.__name__, bound(node, deps))
     builder.add_edge(START, "select_tools")
-    builder.add_conditional_edges("select_tools", *routed(to_next_call, deps))
     builder.add_edge("guard_context", "think")
-    builder.add_conditional_edges("think", *routed(after_think, deps))
-    builder.add_conditional_edges("act", *routed(after_act, deps))
+    routes = {"select_tools": to_next_call, "think": after_think, "act": after_act}
+    for source, route in routes.items():
+        routed = Routed(route, deps)
+        builder.add_conditional_edges(source, routed, routed.ends)
     builder.add_conditional_edges("drain_interrupts", after_drain)
     builder.add_conditional_edges("synthesize", after_synthesize)
     return builder

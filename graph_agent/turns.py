@@ -124,7 +124,7 @@ class Turns:
                 step,
                 config_for(thread_id, run_id=run_id),
                 context=cast("RunOptions", EventSink(options, tell, str(run_id))),
-                stream_mode="custom",
+                stream_mode=[],
                 durability=self._durability,
                 version="v2",
             )

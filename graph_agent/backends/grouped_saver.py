@@ -108,7 +108,12 @@ class GroupedSqliteSaver(SqliteSaver):
         before = self._of_tasks.pop(thread_id, [])
         lag = 0.0 if self._is_awaited(config) else LAG
         put = self._writes.execute(PUT, [row], needs=before, lag=lag)
-        await asyncio.gather(*(write.done for write in before), put.done)
+        try:
+            await put.done  # And so are all of `before`.
+        except Exception:
+            for write in before:
+                write.done.exception()  # One of them is being raised.
+            raise
         saved = {key: place[key] for key in ("thread_id", "checkpoint_ns")}
         return RunnableConfig(configurable={**saved, "checkpoint_id": checkpoint["id"]})
 

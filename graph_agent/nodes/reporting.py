@@ -1,12 +1,17 @@
 """Reports a node's failure to every host before LangGraph raises it."""
 
 import logging
-from collections.abc import Awaitable, Callable, Hashable
-from typing import Protocol, get_args, get_type_hints
+from collections.abc import Hashable
+from typing import Any, Protocol, get_args, get_type_hints
 
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import set_config_context
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime, get_runtime
 
+from typing_extensions import override
+
+from graph_agent.bridge import run_sync
 from graph_agent.deps import Deps
 from graph_agent.errors import GraphAgentError
 from graph_agent.event_sink import with_sink
@@ -62,6 +67,8 @@ def bound(node: Node, deps: Deps) -> BoundNode:
 class Route(Protocol):
     """What decides where a node leads to; it names the nodes as a literal that it returns."""
 
+    __name__: str
+
     async def __call__(
         self, state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps
     ) -> Hashable:
@@ -69,21 +76,36 @@ class Route(Protocol):
         ...
 
 
-def routed(route: Route, deps: Deps) -> tuple[Callable[..., Awaitable[Hashable]], list[str]]:
-    """Bind a route's dependencies, and list where it may lead.
+class Routed(Runnable[AgentState, Hashable]):
+    """A route as LangGraph calls it, with its dependencies bound.
 
-    The first of these is taken where somebody writes into a thread while no run goes on.
+    Of a function LangGraph would tell LangChain's callbacks at each call, even where nobody
+    listens: two tasks and some turns of the event loop.
     """
-    names: list[str] = [*get_args(get_type_hints(route)["return"])]
 
-    async def chosen(state: AgentState) -> Hashable:
-        # LangGraph has it as a parameter only where there always is one.
-        runtime: Runtime[RunOptions] | None = get_runtime(RunOptions)
+    def __init__(self, route: Route, deps: Deps) -> None:
+        self.name = route.__name__
+        self._route = route
+        self._deps = deps
+        self.ends: list[str] = [*get_args(get_type_hints(route)["return"])]
+        """Where it may lead; to the first where somebody writes into a thread without a run."""
+
+    @override
+    def invoke(
+        self, input: AgentState, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Hashable:
+        return run_sync(self.ainvoke(input, config, **kwargs))
+
+    @override
+    async def ainvoke(
+        self, input: AgentState, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Hashable:
+        with set_config_context(config or {}) as context:
+            # LangGraph hands it over as a parameter only where there always is one.
+            runtime: Runtime[RunOptions] | None = context.run(get_runtime, RunOptions)
         if runtime is None:
-            return names[0]
-        return await route(state, runtime, deps=_in_use(state, runtime, deps))
-
-    return chosen, names
+            return self.ends[0]
+        return await self._route(input, runtime, deps=_in_use(input, runtime, self._deps))
 
 
 def _in_use(state: AgentState, runtime: Runtime[RunOptions], deps: Deps) -> Deps:
