@@ -8,7 +8,6 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import set_config_context
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime, get_runtime
-
 from typing_extensions import override
 
 from graph_agent.bridge import run_sync
