@@ -99,7 +99,8 @@ class Routed(Runnable[AgentState, Hashable]):
     async def ainvoke(
         self, input: AgentState, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Hashable:
-        with set_config_context(config or {}) as context:
+        assert config is not None, "LangGraph hands one over"
+        with set_config_context(config) as context:
             # LangGraph hands it over as a parameter only where there always is one.
             runtime: Runtime[RunOptions] | None = context.run(get_runtime, RunOptions)
         if runtime is None:
