@@ -26,7 +26,7 @@ from graph_agent.models.registry import ModelRegistry
 from graph_agent.per_loop import OncePerLoop
 from graph_agent.question import Message, question, sendable
 from graph_agent.result import AgentResult as AgentResult
-from graph_agent.retold import ending_events
+from graph_agent.ending_events import ending_events
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentState
 from graph_agent.structured.shape import Schema, checked_form

@@ -16,7 +16,7 @@ from graph_agent.hooks import Hooks
 from graph_agent.hooks.patterns import asking, matching
 from graph_agent.models.registry import ModelRegistry
 from graph_agent.models.spec import ModelSpec
-from graph_agent.named import named_hook, named_tool
+from graph_agent.plugins import named_hook, named_tool
 from graph_agent.settings import Settings, describe
 from graph_agent.tools.builtin import BUILTIN
 from graph_agent.tools.mcp import McpServer, mcp_tools

@@ -10,7 +10,7 @@ from graph_agent.config import Config, load_config
 from graph_agent.errors import ApprovalNeededError, ConfigError
 from graph_agent.hooks import Allow, Ask, Deny, Hooks, ToolOutcome, ToolUse, Verdict, called
 from graph_agent.models.spec import ModelSpec, PartialAbilities
-from graph_agent.named import named_tool
+from graph_agent.plugins import named_tool
 from graph_agent.settings import Settings
 from graph_agent.testing import StrictEndpoint
 from graph_agent.tools.builtin import BUILTIN

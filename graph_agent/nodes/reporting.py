@@ -10,7 +10,6 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime, get_runtime
 from typing_extensions import override
 
-from graph_agent.bridge import run_sync
 from graph_agent.deps import Deps
 from graph_agent.errors import GraphAgentError
 from graph_agent.event_sink import with_sink
@@ -93,7 +92,7 @@ class Routed(Runnable[AgentState, Hashable]):
     def invoke(
         self, input: AgentState, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Hashable:
-        return run_sync(self.ainvoke(input, config, **kwargs))
+        raise TypeError("The graph's nodes and routes are async: LangGraph awaits them.")
 
     @override
     async def ainvoke(
