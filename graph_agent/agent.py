@@ -15,6 +15,7 @@ from graph_agent.answer_form import form_of, with_form
 from graph_agent.backends import given_backend, open_backend
 from graph_agent.bridge import iterate_sync, run_sync
 from graph_agent.deps import Deps
+from graph_agent.ending_events import ending_events
 from graph_agent.errors import ApprovalNeededError, ConfigError
 from graph_agent.events import WireEvent
 from graph_agent.graph import compile_graph
@@ -26,7 +27,6 @@ from graph_agent.models.registry import ModelRegistry
 from graph_agent.per_loop import OncePerLoop
 from graph_agent.question import Message, question, sendable
 from graph_agent.result import AgentResult as AgentResult
-from graph_agent.ending_events import ending_events
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import AgentState
 from graph_agent.structured.shape import Schema, checked_form
