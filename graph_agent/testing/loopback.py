@@ -15,6 +15,9 @@ HOST = "127.0.0.1"
 KEEP_ALIVE = 3600
 """Seconds; a server that closes idle connections would race with a slow test's next request."""
 
+ACCEPTING = 1.0
+"""Seconds that a connection may take to be accepted; the app may have left tasks that go on."""
+
 
 class LoopbackServer:
     """uvicorn's HTTP on a socket that listens from `start` on, so that nobody needs to wait."""
@@ -72,7 +75,15 @@ class LoopbackServer:
     async def _serve(self) -> None:
         server = await self._loop.create_server(self._connection, sock=self._socket)
         await self._stop.wait()
+        # What is just being accepted needs the server, and ends by itself.
+        self._loop.remove_reader(self._socket)
+        await self._cut_connections()
+        if accepting := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(accepting, timeout=ACCEPTING)
+        await self._cut_connections()
         server.close()
+
+    async def _cut_connections(self) -> None:
         for connection in list(self._state.connections):
             connection.transport.abort()
         for task in list(self._state.tasks):
