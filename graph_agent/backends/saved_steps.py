@@ -17,6 +17,13 @@ from langgraph.checkpoint.base import (
 Place: TypeAlias = tuple[str, str]
 """A thread and, in it, a graph's namespace."""
 
+NOTHING = ""
+"""Comes before every step."""
+RUNTIME = "__pregel_runtime"
+"""LangGraph has it in the config of a run, and not of whoever only reads."""
+DURABILITY = "__pregel_durability"
+"""When the run is saved, where that was chosen: with `exit`, at its end alone."""
+
 
 class SavedSteps:
     """The newest saved step of each thread; ids of steps grow."""
@@ -26,13 +33,26 @@ class SavedSteps:
         """Saves at once what is about to be saved."""
         self._newest: dict[Place, str] = {}
         self._failed: dict[Place, Exception] = {}
-        """What kept a thread from being saved: none of its later steps will be."""
+        """What kept a thread from being saved: no later step of the run will be."""
         self._waiting: dict[Place, list[tuple[str, asyncio.Future[None]]]] = {}
+
+    def begin(self, place: Place, step: str, *, at_exit: bool) -> None:
+        """Note that a run begins.
+
+        Args:
+            place: Its thread.
+            step: The newest saved step; `NOTHING` where there is none.
+            at_exit: Whether none of its steps is saved before its end: then none is waited for.
+        """
+        self._failed.pop(place, None)
+        if at_exit:
+            self._newest.pop(place, None)
+        else:
+            self.saved(place, step)
 
     def saved(self, place: Place, step: str) -> None:
         """Note that a step is saved, and with it all before it."""
-        self._failed.pop(place, None)
-        newest = self._newest[place] = max(step, self._newest.get(place, ""))
+        newest = self._newest[place] = max(step, self._newest.get(place, NOTHING))
         waiting = self._waiting.pop(place, [])
         for awaited, done in waiting:
             if awaited > newest:
@@ -49,6 +69,8 @@ class SavedSteps:
 
     async def wait(self, thread_id: str, namespace: str, step: str) -> None:
         """Return once a step of a run that goes on in this process is saved.
+
+        Of a run that saves no steps, or elsewhere, nothing is waited for.
 
         Raises:
             Exception: What kept it from being saved.
@@ -114,10 +136,13 @@ class KnownSteps(BaseCheckpointSaver[str]):
             raise
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Read a checkpoint, which may be another process's work."""
+        """Read a checkpoint; where a run begins with it, it may be another process's work."""
         found = await super().aget_tuple(config)
-        if found is not None:
-            self.steps.saved(place_of(found.config), found.checkpoint["id"])
+        about = config["configurable"]
+        if RUNTIME in about:
+            place = place_of(found.config if found else config)
+            newest = found.checkpoint["id"] if found else NOTHING
+            self.steps.begin(place, newest, at_exit=about.get(DURABILITY) == "exit")
         return found
 
     async def adelete_thread(self, thread_id: str) -> None:

@@ -15,6 +15,7 @@ from graph_agent.guards import reminder
 from graph_agent.hooks import ToolOutcome, ToolUse, called
 from graph_agent.nodes.approval import permitted
 from graph_agent.nodes.limited import loop_time_left
+from graph_agent.nodes.on_record import on_record
 from graph_agent.plain_text import plain_text
 from graph_agent.repeats import canonical, times_made, warn_of_repeat
 from graph_agent.settings import RunOptions
@@ -33,7 +34,7 @@ async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) ->
     crash it is the same calls that are open, and at most those of one reply have run already.
     """
     deps = deps.for_run(runtime)
-    await _saved(runtime, deps)
+    await on_record(runtime, deps)
     calls = await permitted(_calls(state), state, runtime, deps)
     results = await _results(calls, state, runtime, deps)
     added = [*results, *state.held]
@@ -47,13 +48,6 @@ async def act(state: AgentState, runtime: Runtime[RunOptions], *, deps: Deps) ->
     elif ours := reminder(state, added, interval=deps.settings.self_reflection_interval):
         update["messages"] = [*added, ours]
     return update
-
-
-async def _saved(runtime: Runtime[RunOptions], deps: Deps) -> None:
-    at = runtime.execution_info
-    if deps.steps and at and at.thread_id is not None:
-        graph, _, _ = at.checkpoint_ns.rpartition("|")
-        await deps.steps.wait(at.thread_id, graph, at.checkpoint_id)
 
 
 async def _results(

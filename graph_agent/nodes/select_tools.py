@@ -14,6 +14,7 @@ from graph_agent.errors import ConfigError, ModelError
 from graph_agent.events import SelectingTools, emit
 from graph_agent.limits import loop_seconds
 from graph_agent.nodes.drain_interrupts import acknowledge_saved
+from graph_agent.nodes.on_record import on_record
 from graph_agent.prompts import SELECT_TOOLS
 from graph_agent.question import sendable
 from graph_agent.settings import RunOptions
@@ -36,9 +37,11 @@ async def select_tools(state: AgentState, runtime: Runtime[RunOptions], *, deps:
     """Begin a turn on the newest question.
 
     Reads `messages`. Resets the fields of a run; `selected_tools` is empty (all) unless there are
-    more tools than the threshold.
+    more tools than the threshold. No model is asked before the question is saved: once a run has
+    done anything, its thread holds it, whatever happens.
     """
     deps = deps.for_run(runtime)
+    await on_record(runtime, deps)
     started, start = deps.now(), question_index(state)
     await acknowledge_saved(state, runtime)
     asked = _sendable(state.messages[-1], deps)
