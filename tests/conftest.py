@@ -40,6 +40,14 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _users_threads_are_let_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An agent, or a process, that is given no database takes the user's."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _nothing_learned() -> Iterator[None]:
     """Ports come again: what one test's endpoint taught must not be held of another's."""

@@ -20,7 +20,8 @@ CALL = AIMessage("", tool_calls=[tool_call(name="work", args={}, id="c1")])
 
 
 async def events_of(tool: Callable[..., Any]) -> list[WireEvent]:
-    async with ReActAgent(ScriptedChatModel(replies=[CALL, "Done."]), [tool]) as agent:
+    model = ScriptedChatModel(replies=[CALL, "Done."])
+    async with ReActAgent(model, [tool], database="memory:") as agent:
         events = [event async for event in agent.stream("Go")]
     check_events(events)
     return events
