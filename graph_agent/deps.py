@@ -117,6 +117,11 @@ class Deps:
             )
         return self._switched[fallback]
 
+    def in_use(self, state: AgentState, runtime: Runtime[RunOptions]) -> "Deps":
+        """Apply a run's choices, and the fallback model that took over in it."""
+        switched = state.turn.get("switched")
+        return self.for_run(runtime).using(switched["model"] if switched else None)
+
     @property
     def native(self) -> bool:
         """Whether tools are offered by the provider's API: wished for, and able."""

@@ -53,8 +53,8 @@ async def run_events(
     A consumer that leaves cancels the run, and waits until it has ended.
 
     Args:
-        start: Begins the run; it is given what takes the events. What the run's stream holds
-            besides is what tools write into it for other hosts.
+        start: Begins the run; it is given what takes the events. Parts of the run's own stream
+            are passed by.
     """
     events = asyncio.Queue[WireEvent | None]()
     parts = cast("AsyncGenerator[Any]", start(events.put_nowait))

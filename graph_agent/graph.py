@@ -31,7 +31,8 @@ from graph_agent.nodes.fallback import with_fallbacks
 from graph_agent.nodes.guard_context import prompt_fits
 from graph_agent.nodes.keeping_draft import keeping_draft
 from graph_agent.nodes.limited import within_limits
-from graph_agent.nodes.reporting import Routed, bound
+from graph_agent.nodes.reporting import bound
+from graph_agent.nodes.routing import Routed
 from graph_agent.nodes.smaller_prompt import with_smaller_prompts
 from graph_agent.settings import RunOptions, Settings
 from graph_agent.state import (

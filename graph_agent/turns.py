@@ -124,7 +124,7 @@ class Turns:
                 step,
                 config_for(thread_id, run_id=run_id),
                 context=cast("RunOptions", EventSink(options, tell, str(run_id))),
-                stream_mode=[],
+                stream_mode=[],  # With one, LangGraph would watch each step beside the stream.
                 durability=self._durability,
                 version="v2",
             )

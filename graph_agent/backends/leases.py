@@ -60,7 +60,6 @@ class FileLeases:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._has_folder = False
         self._in_process = MemoryLeases()
 
     @asynccontextmanager
@@ -103,9 +102,6 @@ class FileLeases:
         return self._lock(hashlib.sha256(thread_id.encode()).hexdigest()[:32])
 
     def _lock(self, name: str) -> FileLock:
-        if not self._has_folder:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._has_folder = True
         # Where others may write to the file, filelock tries the folder out at each lock.
         return FileLock(self._folder / f"{name}.lock", mode=0o644, thread_local=False)
 

@@ -1,4 +1,4 @@
-"""Knows which step of a thread is saved, so that no tool runs before what asks for it is."""
+"""Knows which step of a thread is saved, so that nobody acts on one that is not."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
